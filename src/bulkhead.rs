@@ -1,0 +1,344 @@
+//! The limit's promise: never more than `limit` calls in flight, never `Saturated` while permits lie idle for good.
+//!
+//! Permits come from the [`pool`]; a [`magazine`] stashes a few per stripe, so that taking and giving back is one write to a line
+//! of the caller's own. The protocol, with the numbers that the comments below refer to:
+//!
+//! 1. `out` in the pool = in flight + stashed. Open magazines and announcements = `open`, always.
+//! 2. Take: from the own magazine if it is open under the current version of the limit; under another version, close it first.
+//! 3. Else from the pool, if there is room.
+//! 4. A closed magazine is opened on the way if the limit is large enough for stashes: announced in the pool by the same CAS that
+//!    takes the permit, under the version read before it.
+//! 5. An opener that comes second strikes its announcement off.
+//! 6. An open, empty one is refilled by a batch on the way. If it closed meanwhile, the opener takes the batch back.
+//! 7. Give: one `fetch_add` on the own magazine. If it was closed, one permit goes on to the pool; past the high mark, half of the
+//!    stash does.
+//! 8. Refuse only after the other stripes were swept. With one stripe there is nothing to sweep.
+//! 9. Close: one CAS on the magazine, then one RMW on the pool.
+//! 10. Lower the limit: the pool's limit, then the version, then sweep, in this order: a magazine opened under the old limit is
+//!     then known as such. To raise it the first step is enough.
+//!
+//! Once a lowering has returned, no call starts until fewer than the new limit are in flight. In a race `Saturated` may be said
+//! while another thread's refill, spill, sweep or release is under way; a lone caller never hears it wrongly (R21).
+//!
+//! Nothing rests on an order between two words that was read back: 2 and 10 pass a message through `version`, the rest is each word's
+//! own modification order.
+
+pub mod magazine;
+pub mod pool;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Permits that an empty magazine takes from the pool at once.
+const BATCH: u64 = if cfg!(portcullis_loom) { 1 } else { 32 };
+/// A stash of this size is halved.
+const HIGH_MARK: u64 = if cfg!(portcullis_loom) { 2 } else { 512 };
+
+/// Acquire: pairs with `RAISE`; whoever sees a version sees the limit lowered before it.
+const READ: Ordering = Ordering::Acquire;
+/// Release: pairs with `READ`.
+const RAISE: Ordering = Ordering::Release;
+
+/// Why no permit was to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// As many as the limit are in flight.
+    Full { limit: u32 },
+    /// The slot has no tenant: ask the map.
+    Retired,
+}
+
+/// The permits of one target over `N` stripes.
+#[derive(Debug)]
+pub struct Bulkhead<const N: usize = 1> {
+    pool: pool::Cell,
+    /// Lowered limits so far; never wraps.
+    version: AtomicU64,
+    magazines: [magazine::Cell; N],
+    /// Times that a magazine's count of settled calls started again.
+    laps: AtomicU64,
+}
+
+impl<const N: usize> Bulkhead<N> {
+    #[must_use]
+    pub fn new(limit: u32) -> Self {
+        Self {
+            pool: pool::Cell::new(limit),
+            version: AtomicU64::new(0),
+            magazines: std::array::from_fn(|_| magazine::Cell::default()),
+            laps: AtomicU64::new(0),
+        }
+    }
+
+    fn magazine(&self, stripe: usize) -> &magazine::Cell {
+        &self.magazines[stripe % N]
+    }
+
+    /// Whether the limit is large enough that stashes can't make a target look full that isn't.
+    fn is_abundant(pool: pool::Word) -> bool {
+        pool.limit() >= 4 * N as u64 * BATCH
+    }
+
+    /// Takes a permit.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]: the target is full, or the slot recycled.
+    #[inline]
+    pub fn acquire(&self, stripe: usize) -> Result<(), Refused> {
+        let magazine = self.magazine(stripe);
+        let version = self.version.load(READ);
+        let word = magazine.load();
+        if word.is_open_under(version)
+            && let Some(next) = word.taken(1)
+            && magazine.take(word, next)
+        {
+            return Ok(());
+        }
+        self.acquire_slowly(stripe)
+    }
+
+    #[inline(never)]
+    fn acquire_slowly(&self, stripe: usize) -> Result<(), Refused> {
+        let magazine = self.magazine(stripe);
+        let mut swept = N == 1;
+        loop {
+            // Before the pool: an opener must stamp the version that it read before its announcement.
+            let version = self.version.load(READ);
+            let word = magazine.load();
+            if !word.is_closed() {
+                if !word.is_open_under(version) {
+                    self.close(magazine);
+                    continue;
+                }
+                if let Some(next) = word.taken(1) {
+                    if magazine.take(word, next) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            }
+            let pool = self.pool.load();
+            if pool.is_retired() {
+                return Err(Refused::Retired);
+            }
+            let Some(one) = pool.taken(1) else {
+                if !swept && pool.open() > 0 {
+                    swept = true;
+                    self.sweep();
+                    continue;
+                }
+                let limit = u32::try_from(pool.limit()).unwrap_or(u32::MAX);
+                return Err(Refused::Full { limit });
+            };
+            if Self::is_abundant(pool) {
+                if word.is_closed() {
+                    if let Some(next) = pool.announced() {
+                        if self.pool.announce(pool, next) {
+                            if !magazine.open(version) {
+                                self.pool.give(0, 1);
+                            }
+                            return Ok(());
+                        }
+                        continue;
+                    }
+                } else if let Some(next) = pool.taken(1 + BATCH) {
+                    if self.pool.take(pool, next) {
+                        self.refill(magazine);
+                        return Ok(());
+                    }
+                    continue;
+                }
+            }
+            if self.pool.take(pool, one) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn refill(&self, magazine: &magazine::Cell) {
+        if magazine.give(BATCH, 0).is_closed() {
+            // The closer didn't see these permits; whoever finds them in a closed magazine brings them home.
+            let found = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(BATCH));
+            self.pool.give(found, 0);
+        }
+    }
+
+    /// Gives a permit back and counts its call as settled.
+    #[inline]
+    pub fn release(&self, stripe: usize) {
+        self.give_back(stripe, 1);
+    }
+
+    /// Gives a permit back that no call was made with.
+    pub fn cancel(&self, stripe: usize) {
+        self.give_back(stripe, 0);
+    }
+
+    #[inline]
+    fn give_back(&self, stripe: usize, settled: u64) {
+        let magazine = self.magazine(stripe);
+        let before = magazine.give(1, settled);
+        if before.is_closed() || before.stash() >= HIGH_MARK || before.settled() + settled == magazine::SETTLED_LAP {
+            self.after_giving(magazine, before, settled);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn after_giving(&self, magazine: &magazine::Cell, before: magazine::Word, settled: u64) {
+        if before.settled() + settled == magazine::SETTLED_LAP {
+            self.laps.fetch_add(1, RAISE);
+        }
+        if before.is_closed() {
+            let one = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(1));
+            self.pool.give(one, 0);
+        } else if before.stash() >= HIGH_MARK {
+            let half = magazine.withdraw(|word| !word.is_closed() && word.stash() > HIGH_MARK / 2, |stash| stash / 2);
+            self.pool.give(half, 0);
+        }
+    }
+
+    fn close(&self, magazine: &magazine::Cell) {
+        if let Some(stash) = magazine.close() {
+            self.pool.give(stash, 1);
+        }
+    }
+
+    /// Closes every magazine, so that all idle permits lie in the pool.
+    pub fn sweep(&self) {
+        for magazine in &self.magazines {
+            self.close(magazine);
+        }
+    }
+
+    /// Sets the limit. Calls in flight stay counted; a lower limit admits nobody until fewer than it are in flight.
+    pub fn set_limit(&self, limit: u32) {
+        if self.pool.limit(limit) > u64::from(limit) {
+            self.version.fetch_add(1, RAISE);
+            self.sweep();
+        }
+    }
+
+    /// Turns later callers away if nothing is in flight; false if something is.
+    pub fn retire(&self) -> bool {
+        self.sweep();
+        self.pool.retire()
+    }
+
+    /// Makes a retired bulkhead fresh, for the next tenant or for the same one after all.
+    pub fn reinstate(&self, limit: u32) {
+        self.pool.reinstate(limit);
+    }
+
+    #[must_use]
+    pub fn limit(&self) -> u32 {
+        u32::try_from(self.pool.load().limit()).unwrap_or(u32::MAX)
+    }
+
+    /// Calls in flight and calls settled: each word as it is met, the pool until it stands still between two looks.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.look();
+        for _ in 0..8 {
+            let again = self.look();
+            if again == usage {
+                break;
+            }
+            usage = again;
+        }
+        usage
+    }
+
+    fn look(&self) -> Usage {
+        let out = self.pool.load().out();
+        let (mut stashed, mut settled) = (0, self.laps.load(READ).saturating_mul(magazine::SETTLED_LAP));
+        for magazine in &self.magazines {
+            let word = magazine.load();
+            stashed += word.stash();
+            settled += word.settled();
+        }
+        Usage { in_flight: out.saturating_sub(stashed), settled }
+    }
+}
+
+/// What a bulkhead counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    pub in_flight: u64,
+    pub settled: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take<const N: usize>(bulkhead: &Bulkhead<N>, stripe: usize, times: usize) -> usize {
+        (0..times).filter(|_| bulkhead.acquire(stripe).is_ok()).count()
+    }
+
+    #[test]
+    fn every_limit_admits_exactly_itself() {
+        for limit in [0, 1, 2, 3, 127, 128, 200, 1_000] {
+            let bulkhead = Bulkhead::<1>::new(limit);
+            assert_eq!(take(&bulkhead, 0, 1_100), limit as usize);
+            assert_eq!(bulkhead.acquire(0), Err(Refused::Full { limit }));
+            (0..limit).for_each(|_| bulkhead.release(0));
+            assert_eq!(bulkhead.usage(), Usage { in_flight: 0, settled: u64::from(limit) });
+            assert_eq!(take(&bulkhead, 0, 1_100), limit as usize);
+        }
+    }
+
+    #[test]
+    fn permits_stashed_in_other_stripes_are_found() {
+        let bulkhead = Bulkhead::<4>::new(600);
+        for stripe in 0..4 {
+            assert_eq!(take(&bulkhead, stripe, 2), 2);
+            bulkhead.release(stripe);
+            bulkhead.release(stripe);
+        }
+        assert_eq!(take(&bulkhead, 0, 700), 600);
+    }
+
+    #[test]
+    fn a_lowered_limit_holds_whatever_was_stashed() {
+        let bulkhead = Bulkhead::<2>::new(1_000);
+        assert_eq!(take(&bulkhead, 0, 8) + take(&bulkhead, 1, 8), 16);
+        (0..8).for_each(|_| bulkhead.release(1));
+        bulkhead.set_limit(3);
+        assert_eq!(take(&bulkhead, 1, 1), 0);
+        (0..6).for_each(|_| bulkhead.release(0));
+        assert_eq!(bulkhead.usage().in_flight, 2);
+        assert_eq!(take(&bulkhead, 0, 9), 1);
+        bulkhead.set_limit(10);
+        assert_eq!(take(&bulkhead, 0, 9), 7);
+    }
+
+    #[test]
+    fn a_stash_spills_past_its_high_mark() {
+        let bulkhead = Bulkhead::<1>::new(10_000);
+        assert_eq!(take(&bulkhead, 0, 5_000), 5_000);
+        (0..5_000).for_each(|_| bulkhead.release(0));
+        assert!(bulkhead.magazines[0].load().stash() <= HIGH_MARK);
+        assert_eq!(bulkhead.usage().in_flight, 0);
+    }
+
+    #[test]
+    fn only_an_idle_bulkhead_retires_and_it_comes_back_fresh() {
+        let bulkhead = Bulkhead::<1>::new(1_000);
+        assert_eq!(take(&bulkhead, 0, 1), 1);
+        assert!(!bulkhead.retire());
+        bulkhead.release(0);
+        assert!(bulkhead.retire());
+        assert_eq!(bulkhead.acquire(0), Err(Refused::Retired));
+        bulkhead.reinstate(1);
+        assert_eq!(take(&bulkhead, 0, 2), 1);
+    }
+
+    #[test]
+    fn a_cancelled_permit_is_no_settled_call() {
+        let bulkhead = Bulkhead::<1>::new(1);
+        assert_eq!(take(&bulkhead, 0, 1), 1);
+        bulkhead.cancel(0);
+        assert_eq!(bulkhead.usage(), Usage { in_flight: 0, settled: 0 });
+    }
+}

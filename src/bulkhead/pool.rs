@@ -1,0 +1,218 @@
+//! The pool of a target's permits: `retired | open | limit | out`.
+//!
+//! ```text
+//!  63        62      48 47      24 23       0
+//! +---------+----------+----------+----------+
+//! | retired |   open   |  limit   |   out    |
+//! |    1    |    15    |    24    |    24    |
+//! +---------+----------+----------+----------+
+//! ```
+//!
+//! `out` counts the permits in flight and those stashed in magazines; `open` the open magazines and those about to be. In use is
+//! stored, not free, so a lowered limit needs no negative number. Nothing wraps: `out` rises only below `limit`, and `open` only
+//! below 2^14, by one per magazine.
+
+use crate::bits::Field;
+use crate::policy::UNLIMITED;
+use crate::sync::{AtomicU64, Ordering};
+
+const OUT: Field = Field::lowest(24);
+const LIMIT: Field = OUT.above(24);
+const OPEN: Field = LIMIT.above(15);
+const RETIRED: Field = OPEN.above(1);
+const _: () = assert!(RETIRED.end() == 64 && LIMIT.max() == UNLIMITED as u64);
+
+const MOST_OPEN: u64 = 1 << 14;
+
+/// Acquire: pairs with `GIVE`; whoever takes what another gave back comes after it.
+const READ: Ordering = Ordering::Acquire;
+/// Release for the giver and acquire for the taker, in one word's modification order.
+const MOVE: Ordering = Ordering::AcqRel;
+/// Acquire: a taker writes nothing that others wait for.
+const TAKE: Ordering = Ordering::Acquire;
+
+/// A copy of the word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Word(u64);
+
+impl Word {
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// `{ retired: false, open: 0, limit, out: 0 }`
+    #[must_use]
+    pub const fn fresh(limit: u32) -> Self {
+        Self(LIMIT.set(0, limit as u64))
+    }
+
+    #[must_use]
+    pub const fn out(self) -> u64 {
+        OUT.get(self.0)
+    }
+
+    #[must_use]
+    pub const fn limit(self) -> u64 {
+        LIMIT.get(self.0)
+    }
+
+    #[must_use]
+    pub const fn open(self) -> u64 {
+        OPEN.get(self.0)
+    }
+
+    #[must_use]
+    pub const fn is_retired(self) -> bool {
+        RETIRED.get(self.0) == 1
+    }
+
+    /// `permits` more out, if the limit allows them and the target isn't retired.
+    #[must_use]
+    pub const fn taken(self, permits: u64) -> Option<Self> {
+        if self.is_retired() || self.out() + permits > self.limit() {
+            None
+        } else {
+            Some(Self(self.0 + OUT.one() * permits))
+        }
+    }
+
+    /// One permit more out and one magazine announced.
+    #[must_use]
+    pub const fn announced(self) -> Option<Self> {
+        match self.taken(1) {
+            Some(word) if self.open() < MOST_OPEN => Some(Self(word.0 + OPEN.one())),
+            _ => None,
+        }
+    }
+
+    /// The limit replaced, everything else kept.
+    #[must_use]
+    pub const fn limited(self, limit: u32) -> Self {
+        Self(LIMIT.set(self.0, limit as u64))
+    }
+
+    /// Retired, if nothing is out and no magazine open.
+    #[must_use]
+    pub const fn retired(self) -> Option<Self> {
+        if self.out() == 0 && self.open() == 0 && !self.is_retired() { Some(Self(RETIRED.set(self.0, 1))) } else { None }
+    }
+}
+
+impl std::fmt::Debug for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut fields = f.debug_struct("Pool");
+        fields.field("retired", &self.is_retired()).field("open", &self.open());
+        fields.field("limit", &self.limit()).field("out", &self.out()).finish()
+    }
+}
+
+/// The word that threads share.
+#[derive(Debug)]
+pub struct Cell(AtomicU64);
+
+impl Cell {
+    #[must_use]
+    pub fn new(limit: u32) -> Self {
+        Self(AtomicU64::new(Word::fresh(limit).bits()))
+    }
+
+    #[must_use]
+    #[inline]
+    pub fn load(&self) -> Word {
+        Word(self.0.load(READ))
+    }
+
+    /// Puts `next` in place of `word`, to take permits.
+    pub fn take(&self, word: Word, next: Word) -> bool {
+        self.0.compare_exchange_weak(word.0, next.0, TAKE, READ).is_ok()
+    }
+
+    /// Puts `next` in place of `word`, to take a permit and announce a magazine.
+    pub fn announce(&self, word: Word, next: Word) -> bool {
+        self.0.compare_exchange_weak(word.0, next.0, MOVE, READ).is_ok()
+    }
+
+    /// Gives `permits` back and strikes `magazines` off, in one step.
+    pub fn give(&self, permits: u64, magazines: u64) {
+        self.0.fetch_sub(OUT.one() * permits + OPEN.one() * magazines, MOVE);
+    }
+
+    /// Sets the limit and returns the one before.
+    pub fn limit(&self, limit: u32) -> u64 {
+        let mut word = self.load();
+        loop {
+            match self.0.compare_exchange_weak(word.0, word.limited(limit).0, MOVE, READ) {
+                Ok(_) => return word.limit(),
+                Err(bits) => word = Word(bits),
+            }
+        }
+    }
+
+    /// Turns every later taker away, if nothing is out and no magazine open.
+    pub fn retire(&self) -> bool {
+        let mut word = self.load();
+        loop {
+            let Some(next) = word.retired() else { return false };
+            match self.0.compare_exchange_weak(word.0, next.0, MOVE, READ) {
+                Ok(_) => return true,
+                Err(bits) => word = Word(bits),
+            }
+        }
+    }
+
+    /// Opens a retired pool again, with nothing out. Only for whoever retired it: nobody else writes a retired pool but the limit's
+    /// setter, who holds the same lock.
+    pub fn reinstate(&self, limit: u32) {
+        self.0.store(Word::fresh(limit).bits(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_permit_is_the_limit_not_one_more() {
+        for limit in [0, 1, 2, 1_000, UNLIMITED] {
+            let limit = u64::from(limit);
+            let full = Word(OUT.set(Word::fresh(limit as u32).bits(), limit));
+            assert_eq!(full.taken(1), None, "limit {limit}");
+            if limit > 0 {
+                let last = Word(OUT.set(full.bits(), limit - 1));
+                assert_eq!(last.taken(1), Some(full));
+                assert_eq!(last.taken(2), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_below_what_is_out_loses_nothing() {
+        let eight = Word::fresh(10).taken(8).unwrap().limited(3);
+        assert_eq!((eight.out(), eight.limit(), eight.taken(1)), (8, 3, None));
+        let raised = eight.limited(10);
+        assert_eq!(raised.taken(2).map(Word::out), Some(10));
+        assert_eq!(raised.taken(3), None);
+    }
+
+    #[test]
+    fn a_retired_pool_gives_nothing_and_only_an_idle_one_retires() {
+        let retired = Word::fresh(5).retired().unwrap();
+        assert_eq!((retired.taken(1), retired.announced(), retired.retired()), (None, None, None));
+        assert_eq!(Word::fresh(5).taken(1).unwrap().retired(), None);
+        let opened = Word(OPEN.set(Word::fresh(5).bits(), 1));
+        assert_eq!(opened.retired(), None);
+    }
+
+    #[test]
+    fn the_announcements_are_bounded() {
+        let full = Word(OPEN.set(Word::fresh(9).bits(), MOST_OPEN));
+        assert_eq!(full.announced(), None);
+        assert!(full.taken(1).is_some());
+    }
+}

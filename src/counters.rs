@@ -1,0 +1,87 @@
+//! What is counted beside the decisions: refusals by reason and every ending but success.
+//!
+//! Successes aren't counted: they are the calls that settled less all other endings. An ending is counted before its call is
+//! (in the magazine, with the release), and read after it, so the difference is never too large; `success_seen` keeps it from going back.
+
+use crate::rejection::Rejection;
+use crate::sync::{AtomicU64, Ordering};
+
+/// A counter that only rises, within 584 years of nanoseconds.
+#[derive(Debug)]
+pub struct Counter(AtomicU64);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl Counter {
+    pub fn add(&self, amount: u64) {
+        // Release: pairs with `get`, so that a call seen as settled has its ending seen too.
+        self.0.fetch_add(amount, Ordering::Release);
+    }
+
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// The larger of what was seen before and `value`.
+    #[must_use]
+    pub fn at_least(&self, value: u64) -> u64 {
+        self.0.fetch_max(value, Ordering::AcqRel).max(value)
+    }
+
+    fn reset(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+/// The counters of one target, made when the first of them is needed.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub open: Counter,
+    pub probing: Counter,
+    pub saturated: Counter,
+    pub shed: Counter,
+    pub forced: Counter,
+    pub failure: Counter,
+    pub ignored: Counter,
+    pub abandoned: Counter,
+    pub slow: Counter,
+    pub stale: Counter,
+    pub success_seen: Counter,
+    pub admitted_seen: Counter,
+}
+
+impl Counters {
+    /// Counts a refusal by its reason; one that no target can give is the engine's to count.
+    pub fn refused(&self, rejection: &Rejection) {
+        match rejection {
+            Rejection::Open { .. } => self.open.add(1),
+            Rejection::Probing { .. } => self.probing.add(1),
+            Rejection::Saturated { .. } => self.saturated.add(1),
+            Rejection::Shed { .. } => self.shed.add(1),
+            Rejection::ForcedOpen => self.forced.add(1),
+            Rejection::Exhausted { .. } => {}
+        }
+    }
+
+    /// Refusals for any reason.
+    #[must_use]
+    pub fn refusals(&self) -> u64 {
+        [&self.open, &self.probing, &self.saturated, &self.shed, &self.forced].into_iter().map(Counter::get).sum()
+    }
+
+    /// Starts again at zero for a new tenant; nobody else may hold the target.
+    pub fn reset(&self) {
+        let Self { open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, success_seen, admitted_seen } =
+            self;
+        for counter in
+            [open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, success_seen, admitted_seen]
+        {
+            counter.reset();
+        }
+    }
+}

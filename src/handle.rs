@@ -1,0 +1,145 @@
+//! A target resolved once, for callers that ask for it often.
+
+use std::fmt;
+
+use crate::engine::{Engine, Key};
+use crate::event::Cause;
+use crate::gate::{State, Word};
+use crate::outcome::Outcome;
+use crate::permit::Permit;
+use crate::policy::Policy;
+use crate::rejection::Rejection;
+use crate::slot::Slot;
+use crate::snapshot::Snapshot;
+
+/// A target of an engine, resolved once: asking it needs no look at the map.
+///
+/// It pins the target: as long as a handle lives, the target isn't forgotten.
+pub struct Target<'e, K: Key = String> {
+    engine: &'e Engine<K>,
+    slot: &'e Slot<K>,
+}
+
+impl<'e, K: Key> Target<'e, K> {
+    /// Takes over one count of the slot's handles.
+    pub(crate) fn pinned(engine: &'e Engine<K>, slot: &'e Slot<K>) -> Self {
+        Self { engine, slot }
+    }
+
+    /// Decides whether a call may start.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`] says why not, and when to come back. It is counted by its reason.
+    ///
+    /// # Memory ordering
+    ///
+    /// A granted permit acquires what the calls before it released when they settled.
+    #[inline]
+    pub fn admit(&self) -> Result<Permit<'e, K>, Rejection> {
+        self.engine.admit_slot(self.slot, false)
+    }
+
+    /// Runs a call if it may start, and settles it with what `classify` makes of its value; see [`Engine::call`].
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`] if the call may not start; it hasn't run then.
+    pub fn call<R>(&self, classify: impl FnOnce(&R) -> Outcome, call: impl FnOnce() -> R) -> Result<R, Rejection> {
+        let permit = self.admit()?;
+        let value = call();
+        permit.settle(classify(&value));
+        Ok(value)
+    }
+
+    /// Runs an asynchronous call if it may start; see [`Engine::call_async`].
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`] if the call may not start; nothing of it has run then.
+    pub async fn call_async<R, F: Future<Output = R>>(
+        &self,
+        classify: impl FnOnce(&R) -> Outcome,
+        call: impl FnOnce() -> F,
+    ) -> Result<R, Rejection> {
+        let permit = self.engine.admit_slot(self.slot, true)?;
+        let value = call().await;
+        permit.settle(classify(&value));
+        Ok(value)
+    }
+
+    /// The state as a caller would meet it now; reading it changes nothing (R14).
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.slot.words.gate.load().state_at(self.engine.read_clock())
+    }
+
+    /// The target as it is now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot_slot(self.slot)
+    }
+
+    /// Refuses every call until [`release`](Self::release); whether that changed anything.
+    pub fn force_open(&self) -> bool {
+        self.by_hand(Cause::ForcedOpen, |word, now| word.force(State::ForcedOpen, now))
+    }
+
+    /// Turns the breaker off until [`release`](Self::release): calls are still limited and counted. Whether that changed anything.
+    pub fn disable(&self) -> bool {
+        self.by_hand(Cause::Disabled, |word, now| word.force(State::Disabled, now))
+    }
+
+    /// Leaves a forced state for CLOSED with an empty window; in other states it does nothing. Whether that changed anything.
+    pub fn release(&self) -> bool {
+        self.by_hand(Cause::Released, Word::release)
+    }
+
+    fn by_hand(&self, cause: Cause, step: impl Fn(Word, crate::time::Now) -> crate::gate::Step) -> bool {
+        let now = self.engine.read_clock();
+        let change = self.slot.words.by_hand(cause, now, |word| step(word, now));
+        let report = change.and_then(|change| self.slot.describe(change));
+        let changed = report.is_some();
+        self.engine.publish(self.slot.index, report);
+        changed
+    }
+
+    /// Puts another policy in force: calls in flight stay counted and the state stays; another window begins empty (R17). An equal
+    /// policy changes nothing. A limit set by hand stays unless the new policy's differs from the old one's.
+    pub fn set_policy(&self, policy: Policy) {
+        let report = self.engine.reconfigure(self.slot, policy);
+        self.engine.publish(self.slot.index, report);
+    }
+
+    /// Sets the limit of calls in flight, 0 among them: a kill switch that spares the breaker. More than 16,777,215 means unlimited.
+    ///
+    /// Calls in flight go on; once this returns, none starts until fewer than `limit` are in flight.
+    pub fn set_limit(&self, limit: u32) {
+        let mut tenant = self.slot.tenant();
+        if let Some(tenant) = &mut *tenant {
+            tenant.is_configured = true;
+        }
+        self.slot.words.bulkhead.set_limit(limit.min(crate::policy::UNLIMITED));
+    }
+}
+
+impl<K: Key> Clone for Target<'_, K> {
+    fn clone(&self) -> Self {
+        self.slot.pin();
+        Self { engine: self.engine, slot: self.slot }
+    }
+}
+
+impl<K: Key> Drop for Target<'_, K> {
+    fn drop(&mut self) {
+        self.slot.unpin();
+    }
+}
+
+impl<K: Key> fmt::Debug for Target<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.slot.tenant().as_ref().map(|tenant| std::sync::Arc::clone(&tenant.key));
+        let words = &self.slot.words;
+        f.debug_struct("Target").field("key", &key).field("gate", &words.gate.load()).finish_non_exhaustive()
+    }
+}

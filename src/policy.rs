@@ -1,0 +1,188 @@
+//! The settings of a target: immutable, checked when built, compared and shared by value.
+
+mod builder;
+mod error;
+#[cfg(feature = "serde")]
+pub(crate) mod file;
+
+use std::time::Duration;
+
+pub use builder::PolicyBuilder;
+pub use error::PolicyError;
+
+use crate::window::Geometry;
+
+/// The limit that stands for "no limit": the count is kept, and 16,777,215 calls at once are out of reach.
+pub const UNLIMITED: u32 = (1 << 24) - 1;
+
+/// Ten thousand parts of one: the unit that rates are compared in, so that no rule needs a float.
+pub(crate) const BASIS_POINTS: u64 = 10_000;
+
+/// The immutable settings of a target: bulkhead, trip rules, waits and probes.
+///
+/// | setting | default | range |
+/// | --- | --- | --- |
+/// | `max_in_flight` | unlimited | 1 to 16,777,214 calls, or unlimited |
+/// | `consecutive_failures` | none | 1 to 4,294,967,295 failures |
+/// | `window` | 100 calls | 1 to 100 calls; 1 ms to 24 h in 1 to 64 buckets; or none |
+/// | `min_calls` | 10, or the whole window if that is less | 1 to the window's calls |
+/// | `failure_rate` | 0.5 | above 0 to 1, in steps of 0.0001; or none |
+/// | `failures` | none | 1 to the window's calls |
+/// | `slow_call` | none | above 0 |
+/// | `slow_rate` | 1, once `slow_call` is set | above 0 to 1, in steps of 0.0001 |
+/// | `open_wait` | 5 s | 1 ms to 365 d |
+/// | `backoff` | 2 | 1 to 1,000, in steps of 0.001 |
+/// | `open_wait_max` | 60 s, or `open_wait` if that is more | `open_wait` to 365 d |
+/// | `jitter` | 0.1 | 0 to 1, in steps of 0.0001 |
+/// | `max_probes` | 1 | 1 to 31 probes |
+/// | `successes_to_close` | 3 | 1 to 31 successes |
+/// | `probe_lease` | 10 s, or `open_wait` if that is more | 1 s to 365 d |
+/// | `on_abandon` | ignore; `failure_after` 500 ms for async calls | ignore, failure, failure after a time |
+/// | `ignored_probes` | 10 | 1 to 1,000,000 probes |
+///
+/// Durations are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
+/// reopenings can't reach 60 s, the default of `open_wait_max` is what they do reach.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "PolicyBuilder", into = "PolicyBuilder"))]
+pub struct Policy {
+    pub(crate) limit: u32,
+    pub(crate) consecutive_failures: Option<u32>,
+    pub(crate) geometry: Option<Geometry>,
+    pub(crate) min_calls: u32,
+    pub(crate) failure_rate_bp: Option<u32>,
+    pub(crate) failures: Option<u32>,
+    pub(crate) slow_call_nanos: Option<u64>,
+    pub(crate) slow_rate_bp: Option<u32>,
+    pub(crate) open_wait_ms: u64,
+    pub(crate) backoff_milli: u32,
+    pub(crate) open_wait_max_ms: u64,
+    pub(crate) jitter_bp: u32,
+    pub(crate) max_probes: u32,
+    pub(crate) successes_to_close: u32,
+    pub(crate) probe_lease_s: u64,
+    pub(crate) on_abandon: Option<OnAbandon>,
+    pub(crate) ignored_probes: u32,
+}
+
+/// What a permit that is dropped unsettled says about the target.
+///
+/// A permit dropped while its thread panics is a failure whatever this says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnAbandon {
+    /// Nothing: the caller went away for reasons of its own.
+    Ignore,
+    /// The target never answered.
+    Failure,
+    /// A failure if the target had been silent for at least this long, else nothing: a hung target under an outer timeout
+    /// must trip, a client that hangs up at once must not.
+    FailureAfter(Duration),
+}
+
+impl OnAbandon {
+    /// What async calls do unless the policy says otherwise.
+    pub(crate) const ASYNC: Self = Self::FailureAfter(Duration::from_millis(500));
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        // The defaults are the empty builder's, and a test builds it; the fallback can't be met.
+        PolicyBuilder::default().build().unwrap_or_else(|error| unreachable!("the default policy is refused: {error}"))
+    }
+}
+
+impl Policy {
+    /// Starts from the defaults.
+    #[must_use]
+    pub fn builder() -> PolicyBuilder {
+        PolicyBuilder::default()
+    }
+
+    /// Starts from these settings.
+    #[must_use]
+    pub fn to_builder(&self) -> PolicyBuilder {
+        PolicyBuilder::from(self.clone())
+    }
+
+    /// The most calls in flight at once; [`UNLIMITED`] if they are only counted.
+    #[must_use]
+    pub fn max_in_flight(&self) -> u32 {
+        self.limit
+    }
+
+    /// The wait before the first probe after `reopens` failed probes in a row.
+    ///
+    /// `open_wait` × `backoff`^`reopens`, at most `open_wait_max`, then moved by up to ±`jitter` of itself: `draw` picks the
+    /// place in that range, evenly. Never past `open_wait_max`, never under 1 ms, never wrapping.
+    #[must_use]
+    pub fn wait(&self, reopens: u32, draw: u64) -> Duration {
+        Duration::from_millis(self.wait_ms(reopens, draw))
+    }
+
+    pub(crate) fn wait_ms(&self, reopens: u32, draw: u64) -> u64 {
+        let max = u128::from(self.open_wait_max_ms);
+        // In thousandths of a millisecond, so that small waits grow by small factors too.
+        let mut wait = u128::from(self.open_wait_ms) * 1_000;
+        for _ in 0..reopens {
+            wait = wait * u128::from(self.backoff_milli) / 1_000;
+            if wait >= max * 1_000 {
+                break;
+            }
+        }
+        let wait = wait.div_ceil(1_000).min(max);
+        let span = wait * u128::from(self.jitter_bp) / u128::from(BASIS_POINTS);
+        let offset = (u128::from(draw) * (2 * span + 1)) >> 64;
+        // At most 365 days of milliseconds.
+        u64::try_from((wait - span + offset).clamp(1, max)).unwrap_or(u64::MAX)
+    }
+
+    /// The longest time for which anything that the target remembers can matter.
+    pub(crate) fn memory(&self) -> Duration {
+        let window_ms = match self.geometry {
+            Some(Geometry::Time { width_ms, buckets }) => width_ms * u64::from(buckets),
+            Some(Geometry::Calls(_)) | None => 0,
+        };
+        Duration::from_millis(window_ms.max(self.open_wait_max_ms))
+    }
+
+    /// Whether a call's start must be stamped, because something is judged by how long it ran.
+    pub(crate) fn times_calls(&self) -> bool {
+        self.slow_call_nanos.is_some() || matches!(self.on_abandon, Some(OnAbandon::FailureAfter(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steady(wait: u64, max: u64, backoff: f64) -> Policy {
+        let ms = Duration::from_millis;
+        Policy::builder().open_wait(ms(wait)).open_wait_max(ms(max)).backoff(backoff).jitter(0.0).build().unwrap()
+    }
+
+    #[test]
+    fn r07_the_wait_doubles_up_to_its_maximum() {
+        let policy = steady(30_000, 300_000, 2.0);
+        let waits: Vec<u64> = (0..6).map(|n| policy.wait(n, 0).as_secs()).collect();
+        assert_eq!(waits, [30, 60, 120, 240, 300, 300]);
+        assert_eq!(policy.wait(u32::MAX, u64::MAX).as_secs(), 300);
+    }
+
+    #[test]
+    fn r07_a_small_wait_grows_by_a_small_factor() {
+        let policy = steady(1, 10, 1.1);
+        assert!(policy.wait(1, 0) > policy.wait(0, 0));
+        assert_eq!(policy.wait(31, 0).as_millis(), 10);
+    }
+
+    #[test]
+    fn r07_jitter_stays_in_its_range_and_under_the_maximum() {
+        let policy = Policy::builder().open_wait(Duration::from_secs(10)).jitter(0.1).build().unwrap();
+        assert_eq!(policy.wait(0, 0), Duration::from_secs(9));
+        assert_eq!(policy.wait(0, u64::MAX), Duration::from_secs(11));
+        assert_eq!(policy.wait(20, u64::MAX), Duration::from_secs(60));
+        let all = Policy::builder().open_wait(Duration::from_millis(1)).jitter(1.0).build().unwrap();
+        assert_eq!(all.wait(0, 0), Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,375 @@
+//! The builder: every setting optional, every combination checked at once in `build`.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::{BASIS_POINTS, OnAbandon, Policy, PolicyError, UNLIMITED};
+use crate::time::saturating_nanos;
+use crate::window::{Geometry, Window};
+
+const YEAR: Duration = Duration::from_hours(365 * 24);
+const DEFAULT_WAIT: Duration = Duration::from_secs(5);
+const DEFAULT_WAIT_MAX_MS: u64 = 60_000;
+const DEFAULT_LEASE: Duration = Duration::from_secs(10);
+/// What the gate's five-bit fields hold.
+const MAX_PROBES: u32 = 31;
+
+/// Collects the settings of a [`Policy`]; see there for defaults and ranges.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[must_use]
+pub struct PolicyBuilder {
+    #[cfg_attr(feature = "serde", serde(with = "super::file::limit", skip_serializing_if = "Option::is_none"))]
+    max_in_flight: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    consecutive_failures: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::window", skip_serializing_if = "Option::is_none"))]
+    window: Option<Option<Window>>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    min_calls: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::rate", skip_serializing_if = "Option::is_none"))]
+    failure_rate: Option<Option<f64>>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    failures: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    slow_call: Option<Duration>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    slow_rate: Option<f64>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    open_wait: Option<Duration>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    backoff: Option<f64>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    open_wait_max: Option<Duration>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    jitter: Option<f64>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    max_probes: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    successes_to_close: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    probe_lease: Option<Duration>,
+    #[cfg_attr(feature = "serde", serde(with = "super::file::abandon", skip_serializing_if = "Option::is_none"))]
+    on_abandon: Option<OnAbandon>,
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    ignored_probes: Option<u32>,
+}
+
+impl PolicyBuilder {
+    /// Limits the calls in flight.
+    pub fn max_in_flight(mut self, calls: u32) -> Self {
+        self.max_in_flight = Some(calls);
+        self
+    }
+
+    /// Counts the calls in flight without a limit.
+    pub fn unlimited(self) -> Self {
+        self.max_in_flight(UNLIMITED)
+    }
+
+    /// Trips after this many failures with no success between them, however far apart.
+    pub fn consecutive_failures(mut self, failures: u32) -> Self {
+        self.consecutive_failures = Some(failures);
+        self
+    }
+
+    /// Sets the window that rates and counts are judged on.
+    pub fn window(mut self, window: Window) -> Self {
+        self.window = Some(Some(window));
+        self
+    }
+
+    /// Does without a window, and so without rates and counts.
+    pub fn no_window(mut self) -> Self {
+        self.window = Some(None);
+        self
+    }
+
+    /// Sets how many calls the window must hold before a rate is judged.
+    pub fn min_calls(mut self, calls: u32) -> Self {
+        self.min_calls = Some(calls);
+        self
+    }
+
+    /// Trips when this share of the window's calls failed: 0.5 is one half.
+    pub fn failure_rate(mut self, share: f64) -> Self {
+        self.failure_rate = Some(Some(share));
+        self
+    }
+
+    /// Judges no failure rate.
+    pub fn no_failure_rate(mut self) -> Self {
+        self.failure_rate = Some(None);
+        self
+    }
+
+    /// Trips when the window holds this many failures, whatever `min_calls` says.
+    pub fn failures(mut self, failures: u32) -> Self {
+        self.failures = Some(failures);
+        self
+    }
+
+    /// Counts calls that take at least this long as slow; a slow probe reopens.
+    pub fn slow_call(mut self, duration: Duration) -> Self {
+        self.slow_call = Some(duration);
+        self
+    }
+
+    /// Trips when this share of the window's calls was slow.
+    pub fn slow_rate(mut self, share: f64) -> Self {
+        self.slow_rate = Some(share);
+        self
+    }
+
+    /// Sets the wait between a trip and its first probe.
+    pub fn open_wait(mut self, wait: Duration) -> Self {
+        self.open_wait = Some(wait);
+        self
+    }
+
+    /// Multiplies the wait at each reopening in a row; 1 keeps it constant.
+    pub fn backoff(mut self, factor: f64) -> Self {
+        self.backoff = Some(factor);
+        self
+    }
+
+    /// Bounds the wait.
+    pub fn open_wait_max(mut self, wait: Duration) -> Self {
+        self.open_wait_max = Some(wait);
+        self
+    }
+
+    /// Moves each wait by up to this share of itself, so that a fleet doesn't probe in step.
+    pub fn jitter(mut self, share: f64) -> Self {
+        self.jitter = Some(share);
+        self
+    }
+
+    /// Bounds the probes in flight.
+    pub fn max_probes(mut self, probes: u32) -> Self {
+        self.max_probes = Some(probes);
+        self
+    }
+
+    /// Sets how many probes must succeed before the target closes.
+    pub fn successes_to_close(mut self, successes: u32) -> Self {
+        self.successes_to_close = Some(successes);
+        self
+    }
+
+    /// Sets how long a probe may hold its slot without a word; longer than the calls' own timeout.
+    pub fn probe_lease(mut self, lease: Duration) -> Self {
+        self.probe_lease = Some(lease);
+        self
+    }
+
+    /// Sets what a permit dropped unsettled says about the target.
+    pub fn on_abandon(mut self, meaning: OnAbandon) -> Self {
+        self.on_abandon = Some(meaning);
+        self
+    }
+
+    /// Sets how many probes settled as ignored in a row count as one success.
+    pub fn ignored_probes(mut self, probes: u32) -> Self {
+        self.ignored_probes = Some(probes);
+        self
+    }
+
+    /// Checks the settings and builds the policy.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`] names the first field that can't work, its value, and what would be accepted.
+    pub fn build(self) -> Result<Policy, PolicyError> {
+        let limit = match self.max_in_flight {
+            None | Some(UNLIMITED) => UNLIMITED,
+            Some(calls) => whole("max_in_flight", calls, 1, UNLIMITED - 1)?,
+        };
+        let consecutive_failures =
+            self.consecutive_failures.map(|n| whole("consecutive_failures", n, 1, u32::MAX)).transpose()?;
+        let geometry = self.geometry()?;
+        let most_calls = geometry.map_or(0, Geometry::most_calls);
+        let min_calls = match self.min_calls {
+            Some(n) => whole("min_calls", n, 1, needs_window(geometry, "min_calls", n)?)?,
+            None => most_calls.min(10),
+        };
+        let failure_rate_bp = match self.failure_rate {
+            Some(Some(share)) => {
+                needs_window(geometry, "failure_rate", share)?;
+                Some(rate("failure_rate", share)?)
+            }
+            Some(None) => None,
+            None => geometry.map(|_| 5_000),
+        };
+        let failures = match self.failures {
+            Some(n) => Some(whole("failures", n, 1, needs_window(geometry, "failures", n)?)?),
+            None => None,
+        };
+        let (slow_call_nanos, slow_rate_bp) = self.slow(geometry)?;
+        let (open_wait_ms, backoff_milli, open_wait_max_ms) = self.waits()?;
+        let jitter = self.jitter.unwrap_or(0.1);
+        if !(0.0..=1.0).contains(&jitter) {
+            return Err(PolicyError::new("jitter", jitter, "0 to 1"));
+        }
+        let default_lease = DEFAULT_LEASE.max(Duration::from_millis(open_wait_ms));
+        let lease = within("probe_lease", self.probe_lease.unwrap_or(default_lease), Duration::from_secs(1), YEAR)?;
+        Ok(Policy {
+            limit,
+            consecutive_failures,
+            geometry,
+            min_calls,
+            failure_rate_bp,
+            failures,
+            slow_call_nanos,
+            slow_rate_bp,
+            open_wait_ms,
+            backoff_milli,
+            open_wait_max_ms,
+            jitter_bp: parts(jitter, BASIS_POINTS),
+            max_probes: whole("max_probes", self.max_probes.unwrap_or(1), 1, MAX_PROBES)?,
+            successes_to_close: whole("successes_to_close", self.successes_to_close.unwrap_or(3), 1, MAX_PROBES)?,
+            probe_lease_s: lease.as_secs() + u64::from(lease.subsec_nanos() > 0),
+            on_abandon: self.on_abandon,
+            ignored_probes: whole("ignored_probes", self.ignored_probes.unwrap_or(10), 1, 1_000_000)?,
+        })
+    }
+
+    fn geometry(&self) -> Result<Option<Geometry>, PolicyError> {
+        match &self.window {
+            None => Ok(Some(Geometry::Calls(100))),
+            Some(None) => Ok(None),
+            Some(Some(window)) => window.geometry().map(Some),
+        }
+    }
+
+    fn slow(&self, geometry: Option<Geometry>) -> Result<(Option<u64>, Option<u32>), PolicyError> {
+        let Some(slow_call) = self.slow_call else {
+            return match self.slow_rate {
+                Some(share) => Err(PolicyError::new("slow_rate", share, "left out, or set together with slow_call")),
+                None => Ok((None, None)),
+            };
+        };
+        if slow_call.is_zero() {
+            return Err(PolicyError::new("slow_call", "0s", "above 0"));
+        }
+        let slow_rate = match self.slow_rate {
+            Some(share) => {
+                needs_window(geometry, "slow_rate", share)?;
+                Some(rate("slow_rate", share)?)
+            }
+            None => geometry.map(|_| parts(1.0, BASIS_POINTS)),
+        };
+        Ok((Some(saturating_nanos(slow_call)), slow_rate))
+    }
+
+    /// Open wait and its maximum in milliseconds, with the factor between them in thousandths.
+    fn waits(&self) -> Result<(u64, u32, u64), PolicyError> {
+        let tick = Duration::from_millis(1);
+        let open_wait = millis(within("open_wait", self.open_wait.unwrap_or(DEFAULT_WAIT), tick, YEAR)?);
+        let backoff = self.backoff.unwrap_or(2.0);
+        if !(1.0..=1_000.0).contains(&backoff) {
+            return Err(PolicyError::new("backoff", backoff, "1 to 1000"));
+        }
+        let backoff_milli = parts(backoff, 1_000);
+        let reach = reach(open_wait, backoff_milli);
+        let most = match self.open_wait_max {
+            None => open_wait.max(reach.min(DEFAULT_WAIT_MAX_MS)),
+            Some(most) => {
+                let most = millis(within("open_wait_max", most, Duration::from_millis(open_wait), YEAR)?);
+                if most > reach {
+                    let value = format!("{backoff} with open_wait_max {:?}", Duration::from_millis(most));
+                    let can = Duration::from_millis(reach);
+                    let expected = format!("large enough to reach it in 31 reopenings, or open_wait_max at most {can:?}");
+                    return Err(PolicyError::new("backoff", value, expected));
+                }
+                most
+            }
+        };
+        Ok((open_wait, backoff_milli, most))
+    }
+}
+
+/// The longest wait, in milliseconds, that 31 steps of the factor lead to.
+fn reach(open_wait: u64, backoff_milli: u32) -> u64 {
+    let mut micros = u128::from(open_wait) * 1_000;
+    for _ in 0..31 {
+        micros = (micros * u128::from(backoff_milli) / 1_000).min(u128::from(u64::MAX));
+    }
+    u64::try_from(micros / 1_000).unwrap_or(u64::MAX)
+}
+
+fn whole(field: &'static str, value: u32, least: u32, most: u32) -> Result<u32, PolicyError> {
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(PolicyError::new(field, value, format!("{least} to {most}")))
+    }
+}
+
+/// The most calls that the window can hold, for a setting that is judged on one.
+fn needs_window(geometry: Option<Geometry>, field: &'static str, value: impl Display) -> Result<u32, PolicyError> {
+    geometry.map(Geometry::most_calls).ok_or_else(|| PolicyError::new(field, value, "left out: there is no window"))
+}
+
+fn rate(field: &'static str, share: f64) -> Result<u32, PolicyError> {
+    let basis_points = parts(share, BASIS_POINTS);
+    if share > 0.0 && share <= 1.0 && basis_points > 0 {
+        Ok(basis_points)
+    } else {
+        Err(PolicyError::new(field, share, "above 0 and at most 1, in steps of 0.0001"))
+    }
+}
+
+/// A checked share or factor in whole parts of one, rounded to the nearest.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate; ranges are checked")]
+fn parts(value: f64, of_one: u64) -> u32 {
+    (value * of_one as f64).round() as u32
+}
+
+fn within(field: &'static str, value: Duration, least: Duration, most: Duration) -> Result<Duration, PolicyError> {
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(PolicyError::new(field, format!("{value:?}"), format!("{least:?} to {most:?}")))
+    }
+}
+
+/// Whole milliseconds, rounded up; at most a year, so it fits.
+fn millis(duration: Duration) -> u64 {
+    saturating_nanos(duration).div_ceil(1_000_000)
+}
+
+impl From<Policy> for PolicyBuilder {
+    fn from(policy: Policy) -> Self {
+        let share = |bp: u32| f64::from(bp) / 10_000.0;
+        let has_window = policy.geometry.is_some();
+        Self {
+            max_in_flight: Some(policy.limit),
+            consecutive_failures: policy.consecutive_failures,
+            window: Some(policy.geometry.map(Window::from)),
+            min_calls: has_window.then_some(policy.min_calls),
+            failure_rate: Some(policy.failure_rate_bp.map(share)),
+            failures: policy.failures,
+            slow_call: policy.slow_call_nanos.map(Duration::from_nanos),
+            slow_rate: policy.slow_rate_bp.map(share),
+            open_wait: Some(Duration::from_millis(policy.open_wait_ms)),
+            backoff: Some(f64::from(policy.backoff_milli) / 1_000.0),
+            open_wait_max: Some(Duration::from_millis(policy.open_wait_max_ms)),
+            jitter: Some(share(policy.jitter_bp)),
+            max_probes: Some(policy.max_probes),
+            successes_to_close: Some(policy.successes_to_close),
+            probe_lease: Some(Duration::from_secs(policy.probe_lease_s)),
+            on_abandon: policy.on_abandon,
+            ignored_probes: Some(policy.ignored_probes),
+        }
+    }
+}
+
+impl TryFrom<PolicyBuilder> for Policy {
+    type Error = PolicyError;
+
+    fn try_from(builder: PolicyBuilder) -> Result<Self, PolicyError> {
+        builder.build()
+    }
+}

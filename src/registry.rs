@@ -1,0 +1,289 @@
+//! The record of targets: which key lives in which slot, and who may go when there is no room.
+//!
+//! The map is the truth about keys; the arena gives slots a stable address; the free list hands them on. A key's slot is found, made
+//! or taken away only under the lock of the key's shard, and no user code runs under one but the key's own `Hash` and `Eq`.
+//!
+//! A target may go when nothing is in flight, nobody holds its handle, and it has lain still for long enough (R19). That it did is
+//! seen from its counters at two visits: the hot path writes no time. The order of eviction (protocol K): look; under the
+//! shard's lock retire the bulkhead, so that no call can begin; judge only now; take the key out; a new epoch and generation for
+//! the slot; the free list.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::mapref::entry::Entry;
+
+use crate::counters::Counter;
+use crate::event::Transition;
+use crate::policy::Policy;
+use crate::rejection::Rejection;
+use crate::slot::{Patience, Slot};
+use crate::sync::Mutex;
+use crate::time::Now;
+
+/// Slots that are made at once: they share one allocation.
+const CHUNK: usize = 64;
+/// Slots that the addition of a key visits, to see whether somebody may go.
+const STEP: usize = 16;
+
+pub(crate) struct Registry<K> {
+    map: dashmap::DashMap<K, u32, ahash::RandomState>,
+    arena: boxcar::Vec<Box<[Slot<K>]>>,
+    places: Mutex<Places>,
+    policies: Policies,
+    /// Keys in the map, and those about to be.
+    taken: AtomicUsize,
+    max_targets: usize,
+    patience: Patience,
+    /// Where the next sweeping step begins.
+    cursor: AtomicUsize,
+    incarnations: Counter,
+    exhausted: Counter,
+    seed: u64,
+}
+
+/// Which slots are free.
+#[derive(Debug, Default)]
+struct Places {
+    /// Slots that were used before.
+    vacant: Vec<u32>,
+    /// Slots that were ever used.
+    used: u32,
+}
+
+impl<K: Eq + Hash> Registry<K> {
+    pub(crate) fn new(max_targets: usize, patience: Patience, seed: u64, policy: Policy) -> Self {
+        Self {
+            map: dashmap::DashMap::with_hasher(ahash::RandomState::new()),
+            arena: boxcar::Vec::new(),
+            places: Mutex::new(Places::default()),
+            policies: Policies::new(policy),
+            taken: AtomicUsize::new(0),
+            max_targets: max_targets.min(u32::MAX as usize),
+            patience,
+            cursor: AtomicUsize::new(0),
+            incarnations: Counter::default(),
+            exhausted: Counter::default(),
+            seed,
+        }
+    }
+
+    pub(crate) fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    pub(crate) fn exhausted(&self) -> u64 {
+        self.exhausted.get()
+    }
+
+    pub(crate) fn slot(&self, index: u32) -> Option<&Slot<K>> {
+        self.arena.get(index as usize / CHUNK)?.get(index as usize % CHUNK)
+    }
+
+    /// All slots that were ever used.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot<K>> {
+        let used = self.places.lock().used;
+        (0..used).filter_map(|index| self.slot(index))
+    }
+
+    /// Uses the slot of a key under its shard's lock, if the key is known.
+    pub(crate) fn find<'a, Q, R>(&'a self, key: &Q, with: impl FnOnce(&'a Slot<K>) -> R) -> Option<R>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let entry = self.map.get(key)?;
+        self.slot(*entry).map(with)
+    }
+
+    /// Uses the slot of a key under its shard's lock; makes it if the key is new. `forgotten` hears of who had to go for it.
+    pub(crate) fn find_or_make<'a, Q, R>(
+        &'a self,
+        key: &Q,
+        now: impl FnOnce() -> Now,
+        forgotten: impl FnMut(u32, Transition<K>),
+        with: impl FnOnce(&'a Slot<K>) -> R,
+    ) -> Result<R, Rejection>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        if let Some(entry) = self.map.get(key)
+            && let Some(slot) = self.slot(*entry)
+        {
+            return Ok(with(slot));
+        }
+        let reservation = self.reserve(now(), forgotten)?;
+        // User code, so before the shard is locked.
+        let (owned, name) = (key.to_owned(), Arc::new(key.to_owned()));
+        let slot = match self.map.entry(owned) {
+            // Another thread was first; the reservation goes back.
+            Entry::Occupied(entry) => {
+                let slot = self.slot(*entry.get());
+                return slot.map(with).ok_or(Rejection::Exhausted { max_targets: self.max_targets });
+            }
+            Entry::Vacant(entry) => {
+                let Some(slot) = self.move_in(name) else {
+                    return Err(Rejection::Exhausted { max_targets: self.max_targets });
+                };
+                let guard = entry.insert(slot.index);
+                reservation.keep();
+                let result = with(slot);
+                drop(guard);
+                result
+            }
+        };
+        Ok(slot)
+    }
+
+    fn move_in(&self, key: Arc<K>) -> Option<&Slot<K>> {
+        let index = self.place();
+        let slot = self.slot(index)?;
+        self.incarnations.add(1);
+        let salt = self.salt(&*key);
+        slot.occupy(key, self.incarnations.get(), salt, Policies::DEFAULT, self.policies.get(Policies::DEFAULT).limit);
+        Some(slot)
+    }
+
+    /// What makes a target's jitter its own, the same in every run with the same seed.
+    fn salt(&self, key: &K) -> u64 {
+        ahash::RandomState::with_seeds(self.seed, 0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b).hash_one(key)
+    }
+
+    fn place(&self) -> u32 {
+        let mut places = self.places.lock();
+        if let Some(index) = places.vacant.pop() {
+            return index;
+        }
+        let index = places.used;
+        if index as usize / CHUNK >= self.arena.count() {
+            self.arena.push((0..CHUNK as u32).map(|offset| Slot::new(index + offset)).collect());
+        }
+        places.used += 1;
+        index
+    }
+
+    /// Room for one key more; sweeps a step in any case, so that the idle go while there is still room.
+    fn reserve(&self, now: Now, mut forgotten: impl FnMut(u32, Transition<K>)) -> Result<Reservation<'_>, Rejection> {
+        self.sweep_step(STEP, now, &mut forgotten);
+        if let Some(reservation) = Reservation::take(&self.taken, self.max_targets) {
+            return Ok(reservation);
+        }
+        self.exhausted.add(1);
+        Err(Rejection::Exhausted { max_targets: self.max_targets })
+    }
+
+    /// Visits every slot once and lets go of whoever may; how many went.
+    pub(crate) fn sweep(&self, now: Now, mut forgotten: impl FnMut(u32, Transition<K>)) -> usize {
+        let used = self.places.lock().used as usize;
+        self.sweep_step(used, now, &mut forgotten)
+    }
+
+    fn sweep_step(&self, visits: usize, now: Now, forgotten: &mut impl FnMut(u32, Transition<K>)) -> usize {
+        let used = self.places.lock().used as usize;
+        if used == 0 {
+            return 0;
+        }
+        let from = self.cursor.fetch_add(visits, Ordering::Relaxed);
+        let visited = (0..visits.min(used)).filter_map(|step| self.slot((from.wrapping_add(step) % used) as u32));
+        visited.filter(|slot| self.evict(slot, now, forgotten)).count()
+    }
+
+    fn evict(&self, slot: &Slot<K>, now: Now, forgotten: &mut impl FnMut(u32, Transition<K>)) -> bool {
+        let is_idle = || slot.is_idle(self.policies.get(slot.terms().1), now, self.patience);
+        if slot.is_pinned() || !is_idle() {
+            return false;
+        }
+        let Some(key) = slot.tenant().as_ref().map(|tenant| Arc::clone(&tenant.key)) else { return false };
+        let gone = self.map.remove_if(&*key, |_, index| {
+            if *index != slot.index || slot.is_pinned() {
+                return false;
+            }
+            let bulkhead = &slot.words.bulkhead;
+            let limit = bulkhead.limit();
+            if !bulkhead.retire() {
+                return false;
+            }
+            let goes = is_idle();
+            if !goes {
+                bulkhead.reinstate(limit);
+            }
+            goes
+        });
+        if gone.is_none() {
+            return false;
+        }
+        let report = slot.vacate(now);
+        self.places.lock().vacant.push(slot.index);
+        self.taken.fetch_sub(1, Ordering::AcqRel);
+        if let Some(report) = report {
+            forgotten(slot.index, report);
+        }
+        true
+    }
+}
+
+/// Room for one key, given back unless it is kept.
+struct Reservation<'a>(Option<&'a AtomicUsize>);
+
+impl<'a> Reservation<'a> {
+    fn take(taken: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let more = |taken| (taken < most).then_some(taken + 1);
+        taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok().map(|_| Self(Some(taken)))
+    }
+
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if let Some(taken) = self.0 {
+            taken.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// The policies that were ever in force, equal ones once: a target names one by its index, so that replacing it needs neither a
+/// refcount nor a reclamation scheme. They stay until the engine goes, 100 bytes each.
+#[derive(Debug)]
+pub(crate) struct Policies {
+    default: Policy,
+    arena: boxcar::Vec<Policy>,
+    known: Mutex<std::collections::HashMap<Policy, u32>>,
+}
+
+impl Policies {
+    pub(crate) const DEFAULT: u32 = 0;
+
+    fn new(default: Policy) -> Self {
+        let policies =
+            Self { default: default.clone(), arena: boxcar::Vec::new(), known: Mutex::new(std::collections::HashMap::new()) };
+        policies.intern(default);
+        policies
+    }
+
+    /// The index of a policy.
+    pub(crate) fn intern(&self, policy: Policy) -> u32 {
+        let mut known = self.known.lock();
+        if let Some(index) = known.get(&policy) {
+            return *index;
+        }
+        // Bounded by memory long before u32.
+        let index = self.arena.push(policy.clone()) as u32;
+        known.insert(policy, index);
+        index
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &Policy {
+        self.arena.get(index as usize).unwrap_or(&self.default)
+    }
+}

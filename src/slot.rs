@@ -1,0 +1,175 @@
+//! A place in the arena: the words of a target, and whose they are at present.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::counters::Counters;
+use crate::event::Transition;
+use crate::gate::{GENERATION_BITS, State};
+use crate::policy::Policy;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::target::{Change, Words};
+use crate::time::Now;
+
+/// Where a target lives. Its address never changes, so permits borrow it; its tenant may.
+#[derive(Debug)]
+pub(crate) struct Slot<K> {
+    pub(crate) index: u32,
+    pub(crate) words: Words,
+    /// Which policy is in force: `version 32 | index 32`, one word so that evidence names the policy that judged.
+    terms: AtomicU64,
+    /// The widest generation reported so far: the narrow one in the gate, unwrapped.
+    sequence: AtomicU64,
+    /// Tenants that the slot has had; never wraps.
+    epoch: AtomicU64,
+    /// Handles that pin the tenant. Raised only under the shard's lock or from a live handle.
+    handles: AtomicU32,
+    /// Serves as the lock of what is done by hand, too. Never held while user code runs.
+    tenant: Mutex<Option<Tenant<K>>>,
+}
+
+/// Whose the slot is.
+#[derive(Debug)]
+pub(crate) struct Tenant<K> {
+    pub(crate) key: Arc<K>,
+    pub(crate) incarnation: u64,
+    /// The wide generation that the tenant found.
+    pub(crate) first: u64,
+    /// Whether a policy or limit was set for it by hand: such a target is never forgotten.
+    pub(crate) is_configured: bool,
+    pub(crate) sighting: Option<Sighting>,
+}
+
+/// What the sweeper saw at its last visit that found something moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sighting {
+    moved: u64,
+    at: Now,
+}
+
+/// How long a target must lie still before it may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) idle_after: Duration,
+    pub(crate) forget_after: Duration,
+}
+
+impl<K> Slot<K> {
+    pub(crate) fn new(index: u32) -> Self {
+        Self {
+            index,
+            words: Words::new(0, 0),
+            terms: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            epoch: AtomicU64::new(0),
+            handles: AtomicU32::new(0),
+            tenant: Mutex::new(None),
+        }
+    }
+
+    /// Moves a tenant in. Only for whoever took the slot off the free list.
+    pub(crate) fn occupy(&self, key: Arc<K>, incarnation: u64, salt: u64, policy: u32, limit: u32) {
+        let first = self.sequence.load(Ordering::Acquire);
+        let tenant = Tenant { key, incarnation, first, is_configured: false, sighting: None };
+        let before = self.tenant.lock().replace(tenant);
+        debug_assert!(before.is_none(), "a slot on the free list has no tenant");
+        self.terms.store(u64::from(policy), Ordering::Release);
+        self.words.recycle(salt);
+        // Last: it publishes everything above to whoever takes a permit.
+        self.words.bulkhead.reinstate(limit);
+    }
+
+    /// Moves the tenant out of a retired slot whose key is no longer in the map; the report if it had to be forgotten.
+    pub(crate) fn vacate(&self, now: Now) -> Option<Transition<K>> {
+        self.epoch.fetch_add(1, Ordering::Release);
+        let change = self.words.by_hand(crate::event::Cause::Forgotten, now, |word| word.forget(now));
+        let tenant = self.tenant.lock().take();
+        let (change, tenant) = (change?, tenant?);
+        let is_news = change.moved.from.state() != State::Closed;
+        let report = self.report(change, &tenant);
+        is_news.then_some(report)
+    }
+
+    pub(crate) fn tenant(&self) -> impl std::ops::DerefMut<Target = Option<Tenant<K>>> + '_ {
+        self.tenant.lock()
+    }
+
+    pub(crate) fn terms(&self) -> (u32, u32) {
+        let terms = self.terms.load(Ordering::Acquire);
+        ((terms >> 32) as u32, terms as u32)
+    }
+
+    /// Puts another policy in force. Under the tenant's lock.
+    pub(crate) fn set_policy(&self, policy: u32) {
+        let (version, _) = self.terms();
+        self.terms.store(u64::from(version.wrapping_add(1)) << 32 | u64::from(policy), Ordering::Release);
+    }
+
+    pub(crate) fn pin(&self) {
+        self.handles.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn unpin(&self) {
+        self.handles.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Makes the report of a change. The caller pins the tenant.
+    pub(crate) fn describe(&self, change: Change) -> Option<Transition<K>> {
+        let tenant = self.tenant.lock();
+        Some(self.report(change, tenant.as_ref()?))
+    }
+
+    pub(crate) fn report(&self, change: Change, tenant: &Tenant<K>) -> Transition<K> {
+        let Change { moved, cause, evidence, at } = change;
+        Transition {
+            target: Arc::clone(&tenant.key),
+            from: moved.from.state(),
+            to: moved.to.state(),
+            cause,
+            sequence: self.widen(moved.to.generation()).saturating_sub(tenant.first),
+            generation: moved.to.generation(),
+            incarnation: tenant.incarnation,
+            at: Duration::from_nanos(at.nanos()),
+            wall: SystemTime::now(),
+            evidence,
+        }
+    }
+
+    /// The wide number of a generation. Every mover comes here once, so the widest number seen lags by as many as are
+    /// between their CAS and this, never by the half of the narrow range that would make it ambiguous.
+    fn widen(&self, generation: u32) -> u64 {
+        let unused = 32 - GENERATION_BITS;
+        let seen = self.sequence.load(Ordering::Acquire);
+        let ahead = (generation.wrapping_sub(seen as u32) << unused).cast_signed() >> unused;
+        let wide = seen.wrapping_add_signed(ahead.into());
+        self.sequence.fetch_max(wide, Ordering::AcqRel);
+        wide
+    }
+
+    /// Whether the tenant has lain still for long enough (R19). Notes what it sees for the next visit.
+    pub(crate) fn is_idle(&self, policy: &Policy, now: Now, patience: Patience) -> bool {
+        let mut tenant = self.tenant.lock();
+        let Some(tenant) = &mut *tenant else { return false };
+        let usage = self.words.bulkhead.usage();
+        let refusals = self.words.counters_if_any().map_or(0, Counters::refusals);
+        let moved = usage.settled.wrapping_add(refusals);
+        let Some(sighting) = tenant.sighting.filter(|sighting| sighting.moved == moved && usage.in_flight == 0) else {
+            tenant.sighting = Some(Sighting { moved, at: now });
+            return false;
+        };
+        if tenant.is_configured {
+            return false;
+        }
+        let gate = self.words.gate.load();
+        let still = Duration::from_nanos(now.nanos_since(sighting.at));
+        match gate.state() {
+            State::ForcedOpen | State::Disabled => false,
+            State::Closed if !self.words.holds_evidence(gate, policy, now) => still >= patience.idle_after,
+            State::Closed | State::Open | State::HalfOpen => still >= patience.forget_after.max(policy.memory()),
+        }
+    }
+
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.handles.load(Ordering::Acquire) > 0
+    }
+}

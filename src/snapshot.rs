@@ -1,0 +1,192 @@
+//! A target as it was at a moment.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::counters::{Counter, Counters};
+use crate::gate::State;
+use crate::policy::{Policy, UNLIMITED};
+use crate::target::Words;
+use crate::time::Now;
+
+/// A target as it was at a moment: each word as it was read, one after the other.
+///
+/// Every word is consistent in itself: state, generation, deadline, probes and reopenings are of one instant, and so is a window of
+/// calls. Between words other threads may have moved: the window may be a call ahead of the totals, and a window of time may
+/// miss or hold what was recorded while it was summed. Totals never go back.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// As a caller would meet it: an OPEN whose wait is over shows as HALF_OPEN, ready to probe, and nothing was changed.
+    pub state: State,
+    /// The generation in the gate; wraps at 1,048,576.
+    pub generation: u32,
+    /// Number of the target among all that the engine ever made.
+    pub incarnation: u64,
+    /// In OPEN, the time until a probe may start; none elsewhere.
+    #[cfg_attr(feature = "serde", serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none"))]
+    pub reopen_in: Option<Duration>,
+    /// Probes in flight, in HALF_OPEN.
+    pub probes_in_flight: u32,
+    /// Successes so far, in HALF_OPEN.
+    pub probe_successes: u32,
+    /// Failed probes in a row, to 31.
+    pub reopens: u32,
+    /// Calls in flight, probes among them.
+    pub in_flight: u32,
+    /// The limit in force; [`UNLIMITED`] if calls are only counted.
+    pub limit: u32,
+    /// Failures in a row, if the policy has a rule on them.
+    pub streak: u64,
+    /// The window's contents, if the policy has one; empty in all states but CLOSED.
+    pub window: Option<WindowSnapshot>,
+    /// Calls by how they ended.
+    pub totals: Totals,
+    /// Refusals by reason.
+    pub refusals: Refusals,
+    /// The policy in force.
+    pub policy: Policy,
+    /// Policies that the target had before.
+    pub policy_version: u32,
+}
+
+/// What a window holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct WindowSnapshot {
+    /// Calls.
+    pub calls: u64,
+    /// Calls among them that failed.
+    pub failures: u64,
+    /// Calls among them that were slow; counted only where a rule asks for it.
+    pub slow: u64,
+}
+
+/// Calls by how they ended. Each counts once, but in `slow`, which counts beside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Totals {
+    /// Permits granted: all below but `slow`, and those in flight.
+    pub admitted: u64,
+    /// Successes.
+    pub success: u64,
+    /// Failures, and permits dropped by a panic.
+    pub failure: u64,
+    /// Settled as no evidence.
+    pub ignored: u64,
+    /// Dropped unsettled, whatever the policy makes of that.
+    pub abandoned: u64,
+    /// Successes and failures that took at least `slow_call`.
+    pub slow: u64,
+    /// Settled in another generation than granted.
+    pub stale: u64,
+}
+
+/// Refusals by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Refusals {
+    /// The circuit was open.
+    pub open: u64,
+    /// All probes were taken.
+    pub probing: u64,
+    /// All calls that the target may hold were in flight.
+    pub saturated: u64,
+    /// The call's priority was being shed.
+    pub shed: u64,
+    /// The target was closed to calls by hand.
+    pub forced: u64,
+}
+
+impl Refusals {
+    /// All refusals.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.open + self.probing + self.saturated + self.shed + self.forced
+    }
+}
+
+impl Snapshot {
+    /// Whether calls in flight are only counted.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        self.limit == UNLIMITED
+    }
+
+    pub(crate) fn take(words: &Words, policy: &Policy, policy_version: u32, incarnation: u64, now: Now) -> Self {
+        let gate = words.gate.load();
+        let is = |state| gate.state() == state;
+        // Before the counters: an ending that is counted belongs to a call that may not be counted yet, never the other way.
+        let usage = words.bulkhead.usage();
+        let counters = words.counters_if_any();
+        Self {
+            state: gate.state_at(now),
+            generation: gate.generation(),
+            incarnation,
+            reopen_in: is(State::Open).then(|| now.until_tick(gate.tick())),
+            probes_in_flight: if is(State::HalfOpen) { gate.probes() } else { 0 },
+            probe_successes: if is(State::HalfOpen) { gate.successes() } else { 0 },
+            reopens: gate.reopens(),
+            in_flight: u32::try_from(usage.in_flight).unwrap_or(u32::MAX),
+            limit: words.bulkhead.limit(),
+            streak: policy.consecutive_failures.map_or(0, |_| words.streak.count(gate.generation())),
+            window: words.window(gate, policy, now).map(|counts| {
+                let crate::window::Counts { calls, failures, slow } = counts;
+                WindowSnapshot { calls, failures, slow }
+            }),
+            totals: Totals::take(usage.settled, usage.in_flight, counters),
+            refusals: counters.map(Refusals::take).unwrap_or_default(),
+            policy: policy.clone(),
+            policy_version,
+        }
+    }
+}
+
+impl Totals {
+    fn take(settled: u64, in_flight: u64, counters: Option<&Counters>) -> Self {
+        let Some(counters) = counters else {
+            return Self { admitted: settled + in_flight, success: settled, ..Self::default() };
+        };
+        let [failure, ignored, abandoned, slow, stale] =
+            [&counters.failure, &counters.ignored, &counters.abandoned, &counters.slow, &counters.stale].map(Counter::get);
+        let others = failure + ignored + abandoned + stale;
+        Self {
+            admitted: counters.admitted_seen.at_least(settled + in_flight),
+            success: counters.success_seen.at_least(settled.saturating_sub(others)),
+            failure,
+            ignored,
+            abandoned,
+            slow,
+            stale,
+        }
+    }
+}
+
+impl Refusals {
+    fn take(counters: &Counters) -> Self {
+        Self {
+            open: counters.open.get(),
+            probing: counters.probing.get(),
+            saturated: counters.saturated.get(),
+            shed: counters.shed.get(),
+            forced: counters.forced.get(),
+        }
+    }
+}
+
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (generation {}), {} in flight", self.state, self.generation, self.in_flight)?;
+        if !self.is_unlimited() {
+            write!(f, " of {}", self.limit)?;
+        }
+        if let Some(window) = self.window {
+            write!(f, ", {} of {} calls failed", window.failures, window.calls)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! The admission decision as tower middleware.
+//!
+//! [`AdmissionLayer`] wraps a service: each request is admitted under the key that it is for, and settled with what its
+//! classifier makes of the response. Put it outside the timeout (a timeout is then a failure of the target) and inside
+//! the retry (each attempt is admitted and settled by itself).
+//!
+//! - Admission happens in `call`, never in `poll_ready`, which is always ready: a clone that is ready and idle holds nothing, and an
+//!   open target refuses at once, whatever state the inner service is in.
+//! - The inner service is made ready inside the future, on the very clone that is called. An error there settles the permit.
+//! - With [`HttpClassifier`] and [`GrpcClassifier`] the permit lives until the response body has ended or is dropped, and an error in
+//!   the body is a failure. Probes, and responses declared to be streams, take their verdict at the headers and only hold
+//!   their bulkhead slot to the end of the body.
+//! - A response future or body that is dropped is an abandoned call: a failure if the target had been silent for 500 ms, unless the policy
+//!   says otherwise.
+//!
+//! Through the layer a call allocates what the inner service allocates, and nothing else.
+
+mod body;
+mod classify;
+mod error;
+mod future;
+mod key;
+mod layer;
+mod respond;
+mod service;
+
+pub use body::GuardedBody;
+pub use classify::{Classify, ClassifyFn, GrpcClassifier, HttpClassifier, classify_fn};
+pub use error::Error;
+pub use future::AdmissionFuture;
+pub use key::{KeyFor, by_authority};
+pub use layer::AdmissionLayer;
+pub use respond::{respond, respond_grpc};
+pub use service::Admission;
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::permit::{OwnedHeld, OwnedPermit};
+
+/// The permit of one request.
+pub type RequestPermit<K = String> = OwnedPermit<Arc<Engine<K>>, K>;
+
+/// The bulkhead slot of a request whose outcome is recorded.
+pub type RequestHeld<K = String> = OwnedHeld<Arc<Engine<K>>, K>;

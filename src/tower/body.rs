@@ -1,0 +1,128 @@
+//! The response body that carries its request's permit.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use super::classify::GrpcClassifier;
+use super::{RequestHeld, RequestPermit};
+use crate::engine::Key;
+use crate::outcome::Outcome;
+
+/// When a response is judged, and as what.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verdict {
+    /// At once; the body only holds the bulkhead slot.
+    AtHeaders(Outcome),
+    /// When the body has ended; an error in it is a failure.
+    AtEnd(Outcome),
+    /// By the status in the trailers.
+    AtTrailers(GrpcClassifier),
+}
+
+pin_project! {
+    /// A response body that settles its request's permit when it has ended.
+    ///
+    /// Dropped before its end, the call is abandoned, and the target counts as silent since the last frame.
+    pub struct GuardedBody<B, K: Key = String> {
+        #[pin]
+        inner: B,
+        guard: Guard<K>,
+    }
+}
+
+#[derive(Debug)]
+enum Guard<K: Key> {
+    /// To be settled.
+    Pending { permit: RequestPermit<K>, verdict: Verdict },
+    /// Recorded; kept for the bulkhead slot.
+    Recorded { _held: RequestHeld<K> },
+    Done,
+}
+
+impl<B: Body, K: Key> GuardedBody<B, K> {
+    pub(super) fn new(inner: B, permit: RequestPermit<K>, verdict: Verdict) -> Self {
+        let mut guard = match verdict {
+            Verdict::AtHeaders(outcome) => Guard::Recorded { _held: permit.record(outcome) },
+            Verdict::AtEnd(_) | Verdict::AtTrailers(_) => {
+                let mut permit = permit;
+                permit.touch();
+                Guard::Pending { permit, verdict }
+            }
+        };
+        // A server needn't ask an empty body for anything.
+        if inner.is_end_stream() {
+            guard.end();
+        }
+        Self { inner, guard }
+    }
+}
+
+impl<K: Key> Guard<K> {
+    fn settle(&mut self, outcome: impl FnOnce(Verdict) -> Outcome) {
+        if let Self::Pending { permit, verdict } = std::mem::replace(self, Self::Done) {
+            permit.settle(outcome(verdict));
+        }
+    }
+
+    /// The body has ended in order, or without the trailers that it owed.
+    fn end(&mut self) {
+        self.settle(|verdict| match verdict {
+            Verdict::AtHeaders(outcome) | Verdict::AtEnd(outcome) => outcome,
+            Verdict::AtTrailers(_) => Outcome::Failure,
+        });
+    }
+
+    fn fail(&mut self) {
+        self.settle(|_| Outcome::Failure);
+    }
+
+    fn frame<D>(&mut self, frame: &Frame<D>) {
+        let Self::Pending { permit, verdict } = self else { return };
+        permit.touch();
+        let Verdict::AtTrailers(classifier) = *verdict else { return };
+        if let Some(trailers) = frame.trailers_ref() {
+            let outcome = classifier.judge(trailers).unwrap_or(Outcome::Failure);
+            self.settle(|_| outcome);
+        }
+    }
+}
+
+impl<B: Body, K: Key> Body for GuardedBody<B, K> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let frame = ready!(this.inner.as_mut().poll_frame(cx));
+        match &frame {
+            None => this.guard.end(),
+            Some(Err(_)) => this.guard.fail(),
+            Some(Ok(frame)) => {
+                this.guard.frame(frame);
+                // After the last frame of a known length nobody needs to ask again.
+                if this.inner.is_end_stream() {
+                    this.guard.end();
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl<B: fmt::Debug, K: Key> fmt::Debug for GuardedBody<B, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedBody").field("inner", &self.inner).field("guard", &self.guard).finish()
+    }
+}

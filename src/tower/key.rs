@@ -1,0 +1,22 @@
+//! Which target a request is for.
+
+/// Tells the key of the target that a request is for. Any `Fn(&Req) -> K` does.
+pub trait KeyFor<Req, K> {
+    /// The key of the request's target.
+    fn key(&self, request: &Req) -> K;
+}
+
+impl<Req, K, F: Fn(&Req) -> K> KeyFor<Req, K> for F {
+    fn key(&self, request: &Req) -> K {
+        self(request)
+    }
+}
+
+/// The authority that an HTTP request is addressed to, host and port, from its URI or else its `Host` header; empty without either.
+///
+/// Keys that callers choose freely make targets up to the engine's `max_targets`; where that matters, map them to known names first.
+pub fn by_authority<B>(request: &http::Request<B>) -> String {
+    let host = || request.headers().get(http::header::HOST)?.to_str().ok();
+    let authority = request.uri().authority().map(http::uri::Authority::as_str);
+    authority.or_else(host).unwrap_or_default().to_ascii_lowercase()
+}

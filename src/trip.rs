@@ -1,0 +1,136 @@
+//! The trip rules, and the evidence that a trip carries.
+
+use crate::policy::{BASIS_POINTS, Policy};
+use crate::window::Counts;
+
+/// A rule that opens a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Rule {
+    /// Failures with no success between them reached `consecutive_failures`.
+    ConsecutiveFailures,
+    /// The window's share of failures reached `failure_rate`.
+    FailureRate,
+    /// The window's failures reached `failures`.
+    Failures,
+    /// The window's share of slow calls reached `slow_rate`.
+    SlowRate,
+}
+
+/// A rule that was met, with the numbers that met it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Met {
+    /// The rule.
+    pub rule: Rule,
+    /// What was counted: failures or slow calls.
+    pub count: u64,
+    /// The calls among which it was counted; for a streak, its own length.
+    pub calls: u64,
+    /// The threshold: a count for streaks and absolute counts, basis points (hundredths of a per cent) for rates.
+    pub threshold: u64,
+}
+
+/// Why a target opened: frozen when it was judged, so that later outcomes can't contradict it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Evidence {
+    /// All rules that were met, in the order of [`Rule`]; never empty.
+    pub met: Vec<Met>,
+    /// Failures in a row.
+    pub streak: u64,
+    /// Calls in the window.
+    pub calls: u64,
+    /// Failures in the window.
+    pub failures: u64,
+    /// Slow calls in the window.
+    pub slow: u64,
+    /// Version of the target's policy, counted from 0 at its creation.
+    pub policy_version: u32,
+}
+
+/// Whether `part` of `whole` reached a rate in basis points: integers, and >= (R9).
+const fn reaches(part: u64, whole: u64, rate_bp: u32) -> bool {
+    part as u128 * BASIS_POINTS as u128 >= rate_bp as u128 * whole as u128
+}
+
+impl Policy {
+    /// Every rule that the counts meet, in order.
+    pub(crate) fn met(&self, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
+        let enough = counts.calls >= u64::from(self.min_calls) && counts.calls > 0;
+        let rate = move |rule, count, rate_bp: Option<u32>| {
+            let rate_bp = rate_bp.filter(|rate_bp| enough && reaches(count, counts.calls, *rate_bp))?;
+            Some(Met { rule, count, calls: counts.calls, threshold: u64::from(rate_bp) })
+        };
+        let number = |rule, count, calls, threshold: Option<u32>| {
+            let threshold = u64::from(threshold?);
+            (count >= threshold).then_some(Met { rule, count, calls, threshold })
+        };
+        [
+            number(Rule::ConsecutiveFailures, streak, streak, self.consecutive_failures),
+            rate(Rule::FailureRate, counts.failures, self.failure_rate_bp),
+            number(Rule::Failures, counts.failures, counts.calls, self.failures),
+            rate(Rule::SlowRate, counts.slow, self.slow_rate_bp),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+impl Evidence {
+    /// The evidence, if any rule is met.
+    pub(crate) fn judge(policy: &Policy, policy_version: u32, streak: u64, counts: Counts) -> Option<Box<Self>> {
+        let met: Vec<Met> = policy.met(streak, counts).collect();
+        let Counts { calls, failures, slow } = counts;
+        (!met.is_empty()).then(|| Box::new(Self { met, streak, calls, failures, slow, policy_version }))
+    }
+
+    /// The first rule that was met.
+    #[must_use]
+    pub fn rule(&self) -> Rule {
+        self.met.first().map_or(Rule::ConsecutiveFailures, |met| met.rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WM-01: all failures of up to 1,000 calls against division in floats that can't be wrong at these sizes.
+    #[test]
+    fn r09_rates_are_compared_exactly() {
+        let mut compared = 0_u64;
+        for calls in 1..=1_000_u64 {
+            for failures in [0, 1, calls / 3, calls / 2, calls.div_ceil(2), calls - 1, calls] {
+                for rate_bp in [1, 5, 333, 3_333, 3_334, 5_000, 9_999, 10_000] {
+                    let whole = f64::from(rate_bp) * calls as f64;
+                    assert_eq!(reaches(failures, calls, rate_bp), failures as f64 * 10_000.0 >= whole);
+                    compared += 1;
+                }
+            }
+        }
+        assert_eq!(compared, 1_000 * 7 * 8);
+    }
+
+    #[test]
+    fn several_rules_are_met_at_once_and_named_in_order() {
+        let policy = Policy::builder().consecutive_failures(2).failures(2).min_calls(2).build().unwrap();
+        let counts = Counts { calls: 4, failures: 2, slow: 0 };
+        let evidence = Evidence::judge(&policy, 3, 2, counts).unwrap();
+        let rules: Vec<Rule> = evidence.met.iter().map(|met| met.rule).collect();
+        assert_eq!(rules, [Rule::ConsecutiveFailures, Rule::FailureRate, Rule::Failures]);
+        assert_eq!(evidence.policy_version, 3);
+    }
+
+    #[test]
+    fn a_rate_waits_for_enough_calls_and_a_count_does_not() {
+        let policy = Policy::builder().min_calls(10).failures(3).build().unwrap();
+        let two = Counts { calls: 2, failures: 2, slow: 0 };
+        assert!(Evidence::judge(&policy, 0, 2, two).is_none());
+        let three = Counts { calls: 3, failures: 3, slow: 0 };
+        assert_eq!(Evidence::judge(&policy, 0, 3, three).unwrap().rule(), Rule::Failures);
+    }
+}
