@@ -76,11 +76,34 @@ impl Counters {
 
     /// Starts again at zero for a new tenant; nobody else may hold the target.
     pub fn reset(&self) {
-        let Self { open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, success_seen, admitted_seen } =
-            self;
-        for counter in
-            [open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, success_seen, admitted_seen]
-        {
+        let Self {
+            open,
+            probing,
+            saturated,
+            shed,
+            forced,
+            failure,
+            ignored,
+            abandoned,
+            slow,
+            stale,
+            success_seen,
+            admitted_seen,
+        } = self;
+        for counter in [
+            open,
+            probing,
+            saturated,
+            shed,
+            forced,
+            failure,
+            ignored,
+            abandoned,
+            slow,
+            stale,
+            success_seen,
+            admitted_seen,
+        ] {
             counter.reset();
         }
     }

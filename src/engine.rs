@@ -138,7 +138,12 @@ impl<K: Key> Engine<K> {
     /// # Errors
     ///
     /// [`Rejection`] if the call may not start; it hasn't run then.
-    pub fn call<Q, R>(&self, key: &Q, classify: impl FnOnce(&R) -> Outcome, call: impl FnOnce() -> R) -> Result<R, Rejection>
+    pub fn call<Q, R>(
+        &self,
+        key: &Q,
+        classify: impl FnOnce(&R) -> Outcome,
+        call: impl FnOnce() -> R,
+    ) -> Result<R, Rejection>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -186,7 +191,8 @@ impl<K: Key> Engine<K> {
     /// All targets as they are now, in no order. Those made or forgotten meanwhile may be missing.
     #[must_use]
     pub fn snapshots(&self) -> Vec<(Arc<K>, Snapshot)> {
-        let tenant = |slot: &Slot<K>| slot.tenant().as_ref().map(|tenant| (Arc::clone(&tenant.key), tenant.incarnation));
+        let tenant =
+            |slot: &Slot<K>| slot.tenant().as_ref().map(|tenant| (Arc::clone(&tenant.key), tenant.incarnation));
         let look = |slot: &Slot<K>| {
             let (key, incarnation) = tenant(slot)?;
             let snapshot = self.snapshot_slot(slot);
@@ -387,7 +393,9 @@ impl<K: Key> Engine<K> {
         let later = |retry_after: Duration| retry_after.saturating_add(self.clock.resolution());
         match refused {
             Refused::Rejected(Rejection::Open { retry_after }) => Rejection::Open { retry_after: later(retry_after) },
-            Refused::Rejected(Rejection::Probing { retry_after }) => Rejection::Probing { retry_after: later(retry_after) },
+            Refused::Rejected(Rejection::Probing { retry_after }) => {
+                Rejection::Probing { retry_after: later(retry_after) }
+            }
             Refused::Rejected(rejection) => rejection,
             // Not while the shard is locked or a handle held, as it is wherever this is asked.
             Refused::Retired => Rejection::Saturated { limit: 0 },

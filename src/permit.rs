@@ -234,6 +234,9 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedHeld<E, K> {
 
 impl<E: Deref<Target = Engine<K>>, K: Key> fmt::Debug for OwnedHeld<E, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedHeld").field("slot", &self.permit.slot).field("settled", &self.settled).finish_non_exhaustive()
+        f.debug_struct("OwnedHeld")
+            .field("slot", &self.permit.slot)
+            .field("settled", &self.settled)
+            .finish_non_exhaustive()
     }
 }

@@ -153,7 +153,8 @@ impl<K: Eq + Hash> Registry<K> {
 
     /// What makes a target's jitter its own, the same in every run with the same seed.
     fn salt(&self, key: &K) -> u64 {
-        ahash::RandomState::with_seeds(self.seed, 0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b).hash_one(key)
+        ahash::RandomState::with_seeds(self.seed, 0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b)
+            .hash_one(key)
     }
 
     fn place(&self) -> u32 {
@@ -264,8 +265,11 @@ impl Policies {
     pub(crate) const DEFAULT: u32 = 0;
 
     fn new(default: Policy) -> Self {
-        let policies =
-            Self { default: default.clone(), arena: boxcar::Vec::new(), known: Mutex::new(std::collections::HashMap::new()) };
+        let policies = Self {
+            default: default.clone(),
+            arena: boxcar::Vec::new(),
+            known: Mutex::new(std::collections::HashMap::new()),
+        };
         policies.intern(default);
         policies
     }

@@ -25,7 +25,10 @@ pub struct Snapshot {
     /// Number of the target among all that the engine ever made.
     pub incarnation: u64,
     /// In OPEN, the time until a probe may start; none elsewhere.
-    #[cfg_attr(feature = "serde", serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none")
+    )]
     pub reopen_in: Option<Duration>,
     /// Probes in flight, in HALF_OPEN.
     pub probes_in_flight: u32,
@@ -152,7 +155,8 @@ impl Totals {
             return Self { admitted: settled + in_flight, success: settled, ..Self::default() };
         };
         let [failure, ignored, abandoned, slow, stale] =
-            [&counters.failure, &counters.ignored, &counters.abandoned, &counters.slow, &counters.stale].map(Counter::get);
+            [&counters.failure, &counters.ignored, &counters.abandoned, &counters.slow, &counters.stale]
+                .map(Counter::get);
         let others = failure + ignored + abandoned + stale;
         Self {
             admitted: counters.admitted_seen.at_least(settled + in_flight),

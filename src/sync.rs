@@ -78,7 +78,13 @@ mod modelled {
             *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
-        pub(crate) fn compare_exchange_weak(&self, current: u128, new: u128, _: Ordering, _: Ordering) -> Result<u128, u128> {
+        pub(crate) fn compare_exchange_weak(
+            &self,
+            current: u128,
+            new: u128,
+            _: Ordering,
+            _: Ordering,
+        ) -> Result<u128, u128> {
             let mut word = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if *word == current {
                 *word = new;

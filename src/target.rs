@@ -330,7 +330,11 @@ impl Words {
         let good = match outcome {
             Outcome::Success => !slow,
             Outcome::Failure => false,
-            Outcome::Ignored if ending == Ending::Settled(Outcome::Ignored) && self.is_enough_ignored(generation, policy) => true,
+            Outcome::Ignored
+                if ending == Ending::Settled(Outcome::Ignored) && self.is_enough_ignored(generation, policy) =>
+            {
+                true
+            }
             Outcome::Ignored => {
                 let applied = self.gate.apply(|word| word.probe_returned(generation));
                 return (settled(applied), None);

@@ -28,7 +28,7 @@ pub use body::GuardedBody;
 pub use classify::{Classify, ClassifyFn, GrpcClassifier, HttpClassifier, classify_fn};
 pub use error::Error;
 pub use future::AdmissionFuture;
-pub use key::{KeyFor, by_authority};
+pub use key::{ByAuthority, KeyFor};
 pub use layer::AdmissionLayer;
 pub use respond::{respond, respond_grpc};
 pub use service::Admission;

@@ -100,7 +100,11 @@ impl Word {
     /// Retired, if nothing is out and no magazine open.
     #[must_use]
     pub const fn retired(self) -> Option<Self> {
-        if self.out() == 0 && self.open() == 0 && !self.is_retired() { Some(Self(RETIRED.set(self.0, 1))) } else { None }
+        if self.out() == 0 && self.open() == 0 && !self.is_retired() {
+            Some(Self(RETIRED.set(self.0, 1)))
+        } else {
+            None
+        }
     }
 }
 

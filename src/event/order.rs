@@ -38,7 +38,12 @@ impl<K> Default for Order<K> {
 
 impl<K> Order<K> {
     /// Takes a transition of `slot` in and hands out what is due.
-    pub(crate) fn offer(&mut self, slot: u32, transition: Arc<Transition<K>>, deliver: &mut impl FnMut(Arc<Transition<K>>)) {
+    pub(crate) fn offer(
+        &mut self,
+        slot: u32,
+        transition: Arc<Transition<K>>,
+        deliver: &mut impl FnMut(Arc<Transition<K>>),
+    ) {
         let incarnation = transition.incarnation;
         let lane = self.lanes.entry(slot).or_insert_with(|| Lane::new(incarnation));
         let was_waiting = !lane.early.is_empty();

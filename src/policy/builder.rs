@@ -280,7 +280,8 @@ impl PolicyBuilder {
                 if most > reach {
                     let value = format!("{backoff} with open_wait_max {:?}", Duration::from_millis(most));
                     let can = Duration::from_millis(reach);
-                    let expected = format!("large enough to reach it in 31 reopenings, or open_wait_max at most {can:?}");
+                    let expected =
+                        format!("large enough to reach it in 31 reopenings, or open_wait_max at most {can:?}");
                     return Err(PolicyError::new("backoff", value, expected));
                 }
                 most

@@ -78,7 +78,9 @@ pub(crate) mod limit {
             expected: "a whole number from 1 to 16777214, or \"unlimited\"",
             none: Some(UNLIMITED),
             // Numbers that stand for "unlimited" by chance are out of range; the builder refuses 0.
-            number: |number| (number.fract() == 0.0 && (0.0..f64::from(UNLIMITED)).contains(&number)).then_some(Some(number as u32)),
+            number: |number| {
+                (number.fract() == 0.0 && (0.0..f64::from(UNLIMITED)).contains(&number)).then_some(Some(number as u32))
+            },
         };
         deserializer.deserialize_any(visitor)
     }
@@ -88,7 +90,11 @@ pub(crate) mod limit {
 pub(crate) mod rate {
     use super::*;
 
-    #[expect(clippy::ref_option, clippy::option_option, reason = "serde passes the field by reference; unset differs from none")]
+    #[expect(
+        clippy::ref_option,
+        clippy::option_option,
+        reason = "serde passes the field by reference; unset differs from none"
+    )]
     pub(crate) fn serialize<S: Serializer>(rate: &Option<Option<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
         match rate {
             Some(None) => serializer.serialize_str("none"),
@@ -128,7 +134,11 @@ pub(crate) mod window {
         buckets: Option<u32>,
     }
 
-    #[expect(clippy::ref_option, clippy::option_option, reason = "serde passes the field by reference; unset differs from none")]
+    #[expect(
+        clippy::ref_option,
+        clippy::option_option,
+        reason = "serde passes the field by reference; unset differs from none"
+    )]
     pub(crate) fn serialize<S: Serializer>(window: &Option<Option<Window>>, serializer: S) -> Result<S::Ok, S::Error> {
         let fields = match window.map(|window| window.map(Window::shape)) {
             None => return serializer.serialize_none(),
@@ -161,7 +171,9 @@ pub(crate) mod window {
             let fields = Fields::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
             let window = match fields {
                 Fields { calls: Some(calls), time: None, buckets: None } => Window::calls(calls),
-                Fields { calls: Some(calls), time: None, buckets: Some(buckets) } => Window::calls(calls).buckets(buckets),
+                Fields { calls: Some(calls), time: None, buckets: Some(buckets) } => {
+                    Window::calls(calls).buckets(buckets)
+                }
                 Fields { calls: None, time: Some(time), buckets: None } => Window::time(time),
                 Fields { calls: None, time: Some(time), buckets: Some(buckets) } => Window::time(time).buckets(buckets),
                 Fields { time: None, calls: None, .. } | Fields { time: Some(_), calls: Some(_), .. } => {

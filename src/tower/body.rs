@@ -37,9 +37,14 @@ pin_project! {
 #[derive(Debug)]
 enum Guard<K: Key> {
     /// To be settled.
-    Pending { permit: RequestPermit<K>, verdict: Verdict },
+    Pending {
+        permit: RequestPermit<K>,
+        verdict: Verdict,
+    },
     /// Recorded; kept for the bulkhead slot.
-    Recorded { _held: RequestHeld<K> },
+    Recorded {
+        _held: RequestHeld<K>,
+    },
     Done,
 }
 

@@ -12,11 +12,17 @@ impl<Req, K, F: Fn(&Req) -> K> KeyFor<Req, K> for F {
     }
 }
 
-/// The authority that an HTTP request is addressed to, host and port, from its URI or else its `Host` header; empty without either.
+/// The authority that an HTTP request is addressed to, host and port in lower case, from its URI or else its `Host` header; empty
+/// without either.
 ///
 /// Keys that callers choose freely make targets up to the engine's `max_targets`; where that matters, map them to known names first.
-pub fn by_authority<B>(request: &http::Request<B>) -> String {
-    let host = || request.headers().get(http::header::HOST)?.to_str().ok();
-    let authority = request.uri().authority().map(http::uri::Authority::as_str);
-    authority.or_else(host).unwrap_or_default().to_ascii_lowercase()
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByAuthority;
+
+impl<B> KeyFor<http::Request<B>, String> for ByAuthority {
+    fn key(&self, request: &http::Request<B>) -> String {
+        let host = || request.headers().get(http::header::HOST)?.to_str().ok();
+        let authority = request.uri().authority().map(http::uri::Authority::as_str);
+        authority.or_else(host).unwrap_or_default().to_ascii_lowercase()
+    }
 }

@@ -13,12 +13,12 @@ use crate::engine::{Engine, Key};
 /// ```
 /// use std::sync::Arc;
 /// use portcullis::Engine;
-/// use portcullis::tower::{AdmissionLayer, HttpClassifier, by_authority};
+/// use portcullis::tower::{AdmissionLayer, ByAuthority, HttpClassifier};
 /// use tower::ServiceBuilder;
 ///
 /// let engine: Arc<Engine> = Arc::new(Engine::builder().build());
 /// let service = ServiceBuilder::new()
-///     .layer(AdmissionLayer::new(engine, by_authority, HttpClassifier::new()))
+///     .layer(AdmissionLayer::new(engine, ByAuthority, HttpClassifier::new()))
 ///     .service_fn(|_request: http::Request<String>| async { Ok::<_, std::io::Error>(http::Response::new(String::new())) });
 /// ```
 #[derive(Clone)]

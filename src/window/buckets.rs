@@ -82,11 +82,7 @@ impl Word {
     #[must_use]
     pub const fn recorded(self, generation: u32, start: u64) -> Self {
         let start = Self::new(generation, start, 1);
-        if self.start() < start.start() {
-            start
-        } else {
-            Self(COUNT.set(self.0, self.count() + 1))
-        }
+        if self.start() < start.start() { start } else { Self(COUNT.set(self.0, self.count() + 1)) }
     }
 }
 
@@ -183,7 +179,9 @@ impl View {
 impl Ring {
     /// Counts an outcome in its bucket and returns the window as it was then, within what others record meanwhile.
     pub fn record(&self, view: &View, failed: bool, slow: bool, gate: &gate::Cell) -> Recorded<Counts> {
-        let Some(bucket) = self.bucket(view.newest % view.buckets, |chunk| Some(chunk.force())) else { return Recorded::Stale };
+        let Some(bucket) = self.bucket(view.newest % view.buckets, |chunk| Some(chunk.force())) else {
+            return Recorded::Stale;
+        };
         let (generation, start) = (view.generation, view.start());
         // The call first: whoever sees a failure sees its call. A bucket that stands still takes no failures either.
         let Recorded::Counted(call) = bucket.calls.record(generation, start, gate) else { return Recorded::Stale };
@@ -207,7 +205,9 @@ impl Ring {
             let (failures, slow, calls) = (bucket.failures.load(), bucket.slow.load(), bucket.calls.load());
             if view.covers(calls) {
                 // A part with another start belongs to the bucket that was here a lap ago.
-                let part = |word: Word| if word.is_of(view.generation) && word.start() == calls.start() { word.count() } else { 0 };
+                let part = |word: Word| {
+                    if word.is_of(view.generation) && word.start() == calls.start() { word.count() } else { 0 }
+                };
                 sums.calls += calls.count();
                 sums.failures += part(failures).min(calls.count());
                 sums.slow += part(slow).min(calls.count());
@@ -242,7 +242,10 @@ mod tests {
     #[test]
     fn an_outcome_is_seen_at_once_and_leaves_with_its_bucket() {
         let (ring, gate) = (Ring::default(), gate(1));
-        assert!(matches!(ring.record(&at(0), true, false, &gate), Recorded::Counted(Counts { calls: 1, failures: 1, slow: 0 })));
+        assert!(matches!(
+            ring.record(&at(0), true, false, &gate),
+            Recorded::Counted(Counts { calls: 1, failures: 1, slow: 0 })
+        ));
         assert_eq!(sums(&ring, 9_999), (1, 1, 0));
         assert_eq!(sums(&ring, 10_000), (0, 0, 0));
     }
@@ -271,7 +274,10 @@ mod tests {
         let _ = ring.record(&at(500), true, false, &self::gate(1));
         let new = View::new(2, 100, 1_000, 10, Now::from_millis(600));
         assert_eq!(ring.counts(&new), Counts::default());
-        assert!(matches!(ring.record(&new, true, false, &gate), Recorded::Counted(Counts { calls: 1, failures: 1, .. })));
+        assert!(matches!(
+            ring.record(&new, true, false, &gate),
+            Recorded::Counted(Counts { calls: 1, failures: 1, .. })
+        ));
         assert_eq!(ring.record(&at(600), true, false, &gate), Recorded::Stale);
         assert_eq!(ring.counts(&new).calls, 1);
     }
@@ -290,6 +296,9 @@ mod tests {
         let view = View::new(1, START.max(), 1, 64, Now::from_nanos(u64::MAX));
         assert_eq!(view.start(), START.max());
         let (ring, gate) = (Ring::default(), gate(1));
-        assert!(matches!(ring.record(&view, true, false, &gate), Recorded::Counted(Counts { calls: 1, failures: 1, .. })));
+        assert!(matches!(
+            ring.record(&view, true, false, &gate),
+            Recorded::Counted(Counts { calls: 1, failures: 1, .. })
+        ));
     }
 }
