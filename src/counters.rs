@@ -17,9 +17,10 @@ impl Default for Counter {
 }
 
 impl Counter {
-    pub fn add(&self, amount: u64) {
+    /// Adds and returns the value before.
+    pub fn add(&self, amount: u64) -> u64 {
         // Release: pairs with `get`, so that a call seen as settled has its ending seen too.
-        self.0.fetch_add(amount, Ordering::Release);
+        self.0.fetch_add(amount, Ordering::Release)
     }
 
     #[must_use]
@@ -64,8 +65,8 @@ impl Counters {
             Rejection::Saturated { .. } => self.saturated.add(1),
             Rejection::Shed { .. } => self.shed.add(1),
             Rejection::ForcedOpen => self.forced.add(1),
-            Rejection::Exhausted { .. } => {}
-        }
+            Rejection::Exhausted { .. } => 0,
+        };
     }
 
     /// Refusals for any reason.

@@ -51,7 +51,6 @@ pub struct Engine<K: Key = String> {
 
 impl<K: Key> Engine<K> {
     /// Starts from the defaults: [`Policy::default`], a precise clock, 10,000 targets.
-    #[must_use]
     pub fn builder() -> EngineBuilder<K> {
         EngineBuilder::default()
     }

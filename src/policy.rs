@@ -94,13 +94,11 @@ impl Default for Policy {
 
 impl Policy {
     /// Starts from the defaults.
-    #[must_use]
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder::default()
     }
 
     /// Starts from these settings.
-    #[must_use]
     pub fn to_builder(&self) -> PolicyBuilder {
         PolicyBuilder::from(self.clone())
     }

@@ -11,7 +11,6 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::mapref::entry::Entry;
 
@@ -20,7 +19,7 @@ use crate::event::Transition;
 use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::{Patience, Slot};
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use crate::time::Now;
 
 /// Slots that are made at once: they share one allocation.
@@ -34,11 +33,11 @@ pub(crate) struct Registry<K> {
     places: Mutex<Places>,
     policies: Policies,
     /// Keys in the map, and those about to be.
-    taken: AtomicUsize,
+    taken: AtomicU64,
     max_targets: usize,
     patience: Patience,
     /// Where the next sweeping step begins.
-    cursor: AtomicUsize,
+    cursor: Counter,
     incarnations: Counter,
     exhausted: Counter,
     seed: u64,
@@ -60,10 +59,10 @@ impl<K: Eq + Hash> Registry<K> {
             arena: boxcar::Vec::new(),
             places: Mutex::new(Places::default()),
             policies: Policies::new(policy),
-            taken: AtomicUsize::new(0),
+            taken: AtomicU64::new(0),
             max_targets: max_targets.min(u32::MAX as usize),
             patience,
-            cursor: AtomicUsize::new(0),
+            cursor: Counter::default(),
             incarnations: Counter::default(),
             exhausted: Counter::default(),
             seed,
@@ -145,9 +144,14 @@ impl<K: Eq + Hash> Registry<K> {
     fn move_in(&self, key: Arc<K>) -> Option<&Slot<K>> {
         let index = self.place();
         let slot = self.slot(index)?;
-        self.incarnations.add(1);
         let salt = self.salt(&*key);
-        slot.occupy(key, self.incarnations.get(), salt, Policies::DEFAULT, self.policies.get(Policies::DEFAULT).limit);
+        slot.occupy(
+            key,
+            self.incarnations.add(1) + 1,
+            salt,
+            Policies::DEFAULT,
+            self.policies.get(Policies::DEFAULT).limit,
+        );
         Some(slot)
     }
 
@@ -191,7 +195,7 @@ impl<K: Eq + Hash> Registry<K> {
         if used == 0 {
             return 0;
         }
-        let from = self.cursor.fetch_add(visits, Ordering::Relaxed);
+        let from = self.cursor.add(visits as u64) as usize;
         let visited = (0..visits.min(used)).filter_map(|step| self.slot((from.wrapping_add(step) % used) as u32));
         visited.filter(|slot| self.evict(slot, now, forgotten)).count()
     }
@@ -231,11 +235,11 @@ impl<K: Eq + Hash> Registry<K> {
 }
 
 /// Room for one key, given back unless it is kept.
-struct Reservation<'a>(Option<&'a AtomicUsize>);
+struct Reservation<'a>(Option<&'a AtomicU64>);
 
 impl<'a> Reservation<'a> {
-    fn take(taken: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let more = |taken| (taken < most).then_some(taken + 1);
+    fn take(taken: &'a AtomicU64, most: usize) -> Option<Self> {
+        let more = |taken| (taken < most as u64).then_some(taken + 1);
         taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok().map(|_| Self(Some(taken)))
     }
 

@@ -379,11 +379,11 @@ impl Words {
         }
         match (settled, ending) {
             (Settled::Stale, _) => counters.stale.add(1),
-            (_, Ending::Settled(Outcome::Success)) => {}
+            (_, Ending::Settled(Outcome::Success)) => 0,
             (_, Ending::Settled(Outcome::Failure) | Ending::Panicked) => counters.failure.add(1),
             (_, Ending::Settled(Outcome::Ignored)) => counters.ignored.add(1),
             (_, Ending::Abandoned) => counters.abandoned.add(1),
-        }
+        };
     }
 
     pub(crate) fn counters(&self) -> &Counters {

@@ -1,11 +1,11 @@
 //! Subscriptions: the ordered transitions over a bounded channel.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
 use super::Transition;
+use crate::counters::Counter;
 
 /// Receives every transition of an engine from now on, each target's in the order of their numbers.
 ///
@@ -13,7 +13,7 @@ use super::Transition;
 #[derive(Debug)]
 pub struct Subscription<K = String> {
     receiver: Receiver<Arc<Transition<K>>>,
-    dropped: Arc<AtomicU64>,
+    dropped: Arc<Counter>,
 }
 
 impl<K> Subscription<K> {
@@ -47,7 +47,7 @@ impl<K> Subscription<K> {
     /// Transitions lost because the channel was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.dropped.get()
     }
 }
 
@@ -55,7 +55,7 @@ impl<K> Subscription<K> {
 #[derive(Debug)]
 pub(crate) struct Sender<K> {
     sender: SyncSender<Arc<Transition<K>>>,
-    dropped: Arc<AtomicU64>,
+    dropped: Arc<Counter>,
 }
 
 impl<K> Sender<K> {
@@ -64,7 +64,7 @@ impl<K> Sender<K> {
         match self.sender.try_send(Arc::clone(transition)) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
-                self.dropped.fetch_add(1, Ordering::Relaxed);
+                self.dropped.add(1);
                 true
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -75,6 +75,6 @@ impl<K> Sender<K> {
 /// A channel that holds up to `capacity` transitions, at least one.
 pub(crate) fn channel<K>(capacity: usize) -> (Sender<K>, Subscription<K>) {
     let (sender, receiver) = sync_channel(capacity.max(1));
-    let dropped = Arc::new(AtomicU64::new(0));
+    let dropped = Arc::new(Counter::default());
     (Sender { sender, dropped: Arc::clone(&dropped) }, Subscription { receiver, dropped })
 }

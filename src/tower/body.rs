@@ -12,15 +12,15 @@ use super::{RequestHeld, RequestPermit};
 use crate::engine::Key;
 use crate::outcome::Outcome;
 
-/// When a response is judged, and as what.
+/// Where a response is judged, and as what.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Verdict {
+pub(super) enum Judged {
     /// At once; the body only holds the bulkhead slot.
-    AtHeaders(Outcome),
+    Headers(Outcome),
     /// When the body has ended; an error in it is a failure.
-    AtEnd(Outcome),
+    End(Outcome),
     /// By the status in the trailers.
-    AtTrailers(GrpcClassifier),
+    Trailers(GrpcClassifier),
 }
 
 pin_project! {
@@ -39,7 +39,7 @@ enum Guard<K: Key> {
     /// To be settled.
     Pending {
         permit: RequestPermit<K>,
-        verdict: Verdict,
+        judged: Judged,
     },
     /// Recorded; kept for the bulkhead slot.
     Recorded {
@@ -49,13 +49,13 @@ enum Guard<K: Key> {
 }
 
 impl<B: Body, K: Key> GuardedBody<B, K> {
-    pub(super) fn new(inner: B, permit: RequestPermit<K>, verdict: Verdict) -> Self {
-        let mut guard = match verdict {
-            Verdict::AtHeaders(outcome) => Guard::Recorded { _held: permit.record(outcome) },
-            Verdict::AtEnd(_) | Verdict::AtTrailers(_) => {
+    pub(super) fn new(inner: B, permit: RequestPermit<K>, judged: Judged) -> Self {
+        let mut guard = match judged {
+            Judged::Headers(outcome) => Guard::Recorded { _held: permit.record(outcome) },
+            Judged::End(_) | Judged::Trailers(_) => {
                 let mut permit = permit;
                 permit.touch();
-                Guard::Pending { permit, verdict }
+                Guard::Pending { permit, judged }
             }
         };
         // A server needn't ask an empty body for anything.
@@ -67,17 +67,17 @@ impl<B: Body, K: Key> GuardedBody<B, K> {
 }
 
 impl<K: Key> Guard<K> {
-    fn settle(&mut self, outcome: impl FnOnce(Verdict) -> Outcome) {
-        if let Self::Pending { permit, verdict } = std::mem::replace(self, Self::Done) {
-            permit.settle(outcome(verdict));
+    fn settle(&mut self, outcome: impl FnOnce(Judged) -> Outcome) {
+        if let Self::Pending { permit, judged } = std::mem::replace(self, Self::Done) {
+            permit.settle(outcome(judged));
         }
     }
 
     /// The body has ended in order, or without the trailers that it owed.
     fn end(&mut self) {
-        self.settle(|verdict| match verdict {
-            Verdict::AtHeaders(outcome) | Verdict::AtEnd(outcome) => outcome,
-            Verdict::AtTrailers(_) => Outcome::Failure,
+        self.settle(|judged| match judged {
+            Judged::Headers(outcome) | Judged::End(outcome) => outcome,
+            Judged::Trailers(_) => Outcome::Failure,
         });
     }
 
@@ -86,9 +86,9 @@ impl<K: Key> Guard<K> {
     }
 
     fn frame<D>(&mut self, frame: &Frame<D>) {
-        let Self::Pending { permit, verdict } = self else { return };
+        let Self::Pending { permit, judged } = self else { return };
         permit.touch();
-        let Verdict::AtTrailers(classifier) = *verdict else { return };
+        let Judged::Trailers(classifier) = *judged else { return };
         if let Some(trailers) = frame.trailers_ref() {
             let outcome = classifier.judge(trailers).unwrap_or(Outcome::Failure);
             self.settle(|_| outcome);

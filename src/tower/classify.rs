@@ -8,7 +8,7 @@ use http::{HeaderMap, Response, StatusCode, header};
 use http_body::Body;
 
 use super::RequestPermit;
-use super::body::{GuardedBody, Verdict};
+use super::body::{GuardedBody, Judged};
 use crate::engine::Key;
 use crate::outcome::Outcome;
 
@@ -124,8 +124,8 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for HttpClassifier {
         };
         let outcome = self.judge(parts.status);
         let now = permit.is_probe() || (self.is_stream)(&parts);
-        let verdict = if now { Verdict::AtHeaders(outcome) } else { Verdict::AtEnd(outcome) };
-        Ok(Response::from_parts(parts, GuardedBody::new(body, permit, verdict)))
+        let judged = if now { Judged::Headers(outcome) } else { Judged::End(outcome) };
+        Ok(Response::from_parts(parts, GuardedBody::new(body, permit, judged)))
     }
 }
 
@@ -184,12 +184,12 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for GrpcClassifier {
                 return Err(error);
             }
         };
-        let verdict = match self.judge(&parts.headers) {
-            Some(outcome) => Verdict::AtHeaders(outcome),
-            None if parts.status == StatusCode::OK => Verdict::AtTrailers(*self),
+        let judged = match self.judge(&parts.headers) {
+            Some(outcome) => Judged::Headers(outcome),
+            None if parts.status == StatusCode::OK => Judged::Trailers(*self),
             // Not gRPC at all, but a proxy's answer.
-            None => Verdict::AtEnd(HttpClassifier::new().judge(parts.status)),
+            None => Judged::End(HttpClassifier::new().judge(parts.status)),
         };
-        Ok(Response::from_parts(parts, GuardedBody::new(body, permit, verdict)))
+        Ok(Response::from_parts(parts, GuardedBody::new(body, permit, judged)))
     }
 }
