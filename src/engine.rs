@@ -338,7 +338,7 @@ impl<K: Key> Engine<K> {
         self.registry.slot(index)
     }
 
-    pub(crate) fn publish(&self, slot: u32, report: Option<Transition<K>>) {
+    pub(crate) fn publish(&self, slot: u32, report: Option<Arc<Transition<K>>>) {
         if let Some(report) = report {
             self.hub.publish(slot, report);
         }
@@ -379,7 +379,7 @@ impl<K: Key> Engine<K> {
 
     /// Asks a slot whose tenant is pinned; the caller reports once it holds no lock.
     #[inline]
-    fn decide(&self, slot: &Slot<K>, is_async: bool) -> (Result<Token, Rejection>, Option<Transition<K>>) {
+    fn decide(&self, slot: &Slot<K>, is_async: bool) -> (Result<Token, Rejection>, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| self.read_clock());
         let (_, policy) = slot.terms();
         let (answer, change) = slot.words.admit(self.registry.policies().get(policy), is_async, &time);
@@ -423,7 +423,7 @@ impl<K: Key> Engine<K> {
     }
 
     #[inline]
-    fn note(&self, slot: &Slot<K>, token: Token, ending: Ending) -> (Settled, Option<Transition<K>>) {
+    fn note(&self, slot: &Slot<K>, token: Token, ending: Ending) -> (Settled, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| self.read_clock());
         let (settled, change) = slot.words.record(token, ending, self.terms(slot), &time);
         (settled, change.and_then(|change| slot.describe(change)))
@@ -436,7 +436,7 @@ impl<K: Key> Engine<K> {
     }
 
     /// Puts a policy in force for a pinned slot; the report if that emptied a window.
-    pub(crate) fn reconfigure(&self, slot: &Slot<K>, policy: Policy) -> Option<Transition<K>> {
+    pub(crate) fn reconfigure(&self, slot: &Slot<K>, policy: Policy) -> Option<Arc<Transition<K>>> {
         let policies = self.registry.policies();
         let index = policies.intern(policy);
         let mut tenant = slot.tenant();

@@ -1,6 +1,6 @@
 //! Admission decisions for latency-critical gateways: circuit breaker, sliding failure window and bulkhead per target, in packed atomic
 //! words.
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::disallowed_methods, clippy::disallowed_types)]
 
 // Where `missing_docs` is allowed, items are public for `internals` only, and named by what they are.
 mod bits;

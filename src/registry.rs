@@ -106,7 +106,7 @@ impl<K: Eq + Hash> Registry<K> {
         &'a self,
         key: &Q,
         now: impl FnOnce() -> Now,
-        forgotten: impl FnMut(u32, Transition<K>),
+        forgotten: impl FnMut(u32, Arc<Transition<K>>),
         with: impl FnOnce(&'a Slot<K>) -> R,
     ) -> Result<R, Rejection>
     where
@@ -175,7 +175,11 @@ impl<K: Eq + Hash> Registry<K> {
     }
 
     /// Room for one key more; sweeps a step in any case, so that the idle go while there is still room.
-    fn reserve(&self, now: Now, mut forgotten: impl FnMut(u32, Transition<K>)) -> Result<Reservation<'_>, Rejection> {
+    fn reserve(
+        &self,
+        now: Now,
+        mut forgotten: impl FnMut(u32, Arc<Transition<K>>),
+    ) -> Result<Reservation<'_>, Rejection> {
         self.sweep_step(STEP, now, &mut forgotten);
         if let Some(reservation) = Reservation::take(&self.taken, self.max_targets) {
             return Ok(reservation);
@@ -185,12 +189,12 @@ impl<K: Eq + Hash> Registry<K> {
     }
 
     /// Visits every slot once and lets go of whoever may; how many went.
-    pub(crate) fn sweep(&self, now: Now, mut forgotten: impl FnMut(u32, Transition<K>)) -> usize {
+    pub(crate) fn sweep(&self, now: Now, mut forgotten: impl FnMut(u32, Arc<Transition<K>>)) -> usize {
         let used = self.places.lock().used as usize;
         self.sweep_step(used, now, &mut forgotten)
     }
 
-    fn sweep_step(&self, visits: usize, now: Now, forgotten: &mut impl FnMut(u32, Transition<K>)) -> usize {
+    fn sweep_step(&self, visits: usize, now: Now, forgotten: &mut impl FnMut(u32, Arc<Transition<K>>)) -> usize {
         let used = self.places.lock().used as usize;
         if used == 0 {
             return 0;
@@ -200,7 +204,7 @@ impl<K: Eq + Hash> Registry<K> {
         visited.filter(|slot| self.evict(slot, now, forgotten)).count()
     }
 
-    fn evict(&self, slot: &Slot<K>, now: Now, forgotten: &mut impl FnMut(u32, Transition<K>)) -> bool {
+    fn evict(&self, slot: &Slot<K>, now: Now, forgotten: &mut impl FnMut(u32, Arc<Transition<K>>)) -> bool {
         let is_idle = || slot.is_idle(self.policies.get(slot.terms().1), now, self.patience);
         if slot.is_pinned() || !is_idle() {
             return false;

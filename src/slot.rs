@@ -80,7 +80,7 @@ impl<K> Slot<K> {
     }
 
     /// Moves the tenant out of a retired slot whose key is no longer in the map; the report if it had to be forgotten.
-    pub(crate) fn vacate(&self, now: Now) -> Option<Transition<K>> {
+    pub(crate) fn vacate(&self, now: Now) -> Option<Arc<Transition<K>>> {
         self.epoch.fetch_add(1, Ordering::Release);
         let change = self.words.by_hand(crate::event::Cause::Forgotten, now, |word| word.forget(now));
         let tenant = self.tenant.lock().take();
@@ -114,14 +114,14 @@ impl<K> Slot<K> {
     }
 
     /// Makes the report of a change. The caller pins the tenant.
-    pub(crate) fn describe(&self, change: Change) -> Option<Transition<K>> {
+    pub(crate) fn describe(&self, change: Change) -> Option<Arc<Transition<K>>> {
         let tenant = self.tenant.lock();
         Some(self.report(change, tenant.as_ref()?))
     }
 
-    pub(crate) fn report(&self, change: Change, tenant: &Tenant<K>) -> Transition<K> {
+    pub(crate) fn report(&self, change: Change, tenant: &Tenant<K>) -> Arc<Transition<K>> {
         let Change { moved, cause, evidence, at } = change;
-        Transition {
+        Arc::new(Transition {
             target: Arc::clone(&tenant.key),
             from: moved.from.state(),
             to: moved.to.state(),
@@ -132,7 +132,7 @@ impl<K> Slot<K> {
             at: Duration::from_nanos(at.nanos()),
             wall: SystemTime::now(),
             evidence,
-        }
+        })
     }
 
     /// The wide number of a generation. Every mover comes here once, so the widest number seen lags by as many as are

@@ -188,7 +188,7 @@ impl fmt::Display for Snapshot {
         if !self.is_unlimited() {
             write!(f, " of {}", self.limit)?;
         }
-        if let Some(window) = self.window {
+        if let Some(window) = self.window.filter(|_| self.state == State::Closed) {
             write!(f, ", {} of {} calls failed", window.failures, window.calls)?;
         }
         Ok(())

@@ -86,7 +86,8 @@ impl Window {
         // At most 24 hours of milliseconds.
         let millis = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         let width_ms = millis / u64::from(buckets);
-        if width_ms == 0 || width_ms * u64::from(buckets) != millis || length.subsec_nanos() % 1_000_000 != 0 {
+        if width_ms == 0 || width_ms * u64::from(buckets) != millis || !length.subsec_nanos().is_multiple_of(1_000_000)
+        {
             let expected = format!("a whole number of milliseconds in each of its {buckets} buckets");
             return Err(PolicyError::new("window.time", shown, expected));
         }

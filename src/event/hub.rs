@@ -66,8 +66,7 @@ impl<K: Debug + Send + Sync + 'static> Hub<K> {
     }
 
     /// Reports a transition. The caller holds no lock, no map guard and no permit that this could need.
-    pub(crate) fn publish(self: &Arc<Self>, slot: u32, transition: Transition<K>) {
-        let transition = Arc::new(transition);
+    pub(crate) fn publish(self: &Arc<Self>, slot: u32, transition: Arc<Transition<K>>) {
         let displaced = {
             let mut ordered = self.lock();
             let mut due = Vec::new();

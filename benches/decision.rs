@@ -1,0 +1,81 @@
+//! One decision on one thread, beside its floor: two uncontended read-modify-writes, measured in the same run.
+//!
+//! `cargo bench --bench decision`; compare ratios, a nanosecond doesn't travel.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use portcullis::{Clock, Engine, Policy, PolicyBuilder, Rejection, Window};
+
+const KEY: &str = "core-banking.eu-west-1.example.com:443";
+
+fn engine(policy: PolicyBuilder) -> Engine {
+    // A standing clock: the price of reading one is a row of its own.
+    let (clock, _) = Clock::mock();
+    let policy = policy.build().unwrap_or_else(|error| panic!("the policy of a bench builds: {error}"));
+    Engine::builder().policy(policy).clock(clock).build()
+}
+
+fn limited() -> PolicyBuilder {
+    Policy::builder().max_in_flight(1_000)
+}
+
+fn floor(c: &mut Criterion) {
+    let word = AtomicU64::new(0);
+    c.bench_function("floor: two uncontended RMWs", |b| {
+        b.iter(|| {
+            black_box(&word).fetch_add(1, Ordering::AcqRel);
+            black_box(&word).fetch_add(1, Ordering::AcqRel);
+        });
+    });
+    let clock = quanta::Clock::new();
+    c.bench_function("floor: one clock reading", |b| b.iter(|| black_box(clock.raw())));
+}
+
+fn admitted(c: &mut Criterion) {
+    let time = Window::time(Duration::from_secs(10));
+    let rows = [
+        ("window of 100 calls", limited()),
+        ("window of 10 s", limited().window(time)),
+        ("streak only", limited().no_window().consecutive_failures(5)),
+        ("small limit, window of 100 calls", Policy::builder().max_in_flight(10)),
+    ];
+    for (name, policy) in rows {
+        let engine = engine(policy);
+        let target = engine.target(KEY).unwrap_or_else(|rejection| panic!("there is room: {rejection}"));
+        c.bench_function(&format!("admit + success, resolved: {name}"), |b| {
+            b.iter(|| match target.admit() {
+                Ok(permit) => black_box(permit.success()),
+                Err(rejection) => panic!("a healthy target admits: {rejection}"),
+            });
+        });
+    }
+    let engine = engine(limited());
+    c.bench_function("admit + success, keyed: window of 100 calls", |b| {
+        b.iter(|| match engine.admit(black_box(KEY)) {
+            Ok(permit) => black_box(permit.success()),
+            Err(rejection) => panic!("a healthy target admits: {rejection}"),
+        });
+    });
+}
+
+fn refused(c: &mut Criterion) {
+    let open = engine(limited().consecutive_failures(1));
+    let target = open.target(KEY).unwrap_or_else(|rejection| panic!("there is room: {rejection}"));
+    if let Ok(permit) = target.admit() {
+        permit.failure();
+    }
+    assert!(matches!(target.admit(), Err(Rejection::Open { .. })));
+    c.bench_function("refused while OPEN, resolved", |b| b.iter(|| black_box(target.admit().is_err())));
+
+    let full = engine(Policy::builder().max_in_flight(1));
+    let target = full.target(KEY).unwrap_or_else(|rejection| panic!("there is room: {rejection}"));
+    let permit = target.admit();
+    assert!(permit.is_ok() && matches!(target.admit(), Err(Rejection::Saturated { .. })));
+    c.bench_function("refused while full, resolved", |b| b.iter(|| black_box(target.admit().is_err())));
+}
+
+criterion_group!(decisions, floor, admitted, refused);
+criterion_main!(decisions);
