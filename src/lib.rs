@@ -1,5 +1,41 @@
-//! Admission decisions for latency-critical gateways: circuit breaker, sliding failure window and bulkhead per target, in packed atomic
-//! words.
+//! Decides in nanoseconds whether a call to a target may start, and learns from how it ended.
+//!
+//! One decision holds a circuit breaker, a sliding failure window and a bulkhead, per target, in atomic words moved by CAS.
+//!
+//! ```
+//! use portcullis::{Engine, Policy, Rejection};
+//!
+//! let engine: Engine = Engine::builder().policy(Policy::builder().max_in_flight(64).build()?).build();
+//! match engine.admit("core-banking") {
+//!     Ok(permit) => {
+//!         // ... call the target ...
+//!         permit.success();
+//!     }
+//!     Err(rejection) => eprintln!("{}: {rejection}", rejection.code()),
+//! }
+//! # Ok::<(), portcullis::PolicyError>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! | --- | --- |
+//! | asking and settling | [`Engine::admit`], [`Target::admit`], [`Permit`], [`Engine::call`] |
+//! | settings, their defaults and ranges | [`Policy`] |
+//! | one destination only | [`Standalone`] |
+//! | what happened | [`Engine::snapshot`], [`Transition`], [`Engine::observe`], [`Engine::subscribe`] |
+//! | doing it by hand | [`Engine::force_open`], [`Engine::disable`], [`Engine::release`], [`Engine::set_limit`] |
+//! | HTTP and gRPC stacks | the `tower` module, with feature `tower` |
+//! | the meaning of the words | [`docs::words`] |
+//! | what an operator sees and does | [`docs::operations`] |
+//! | why it is correct: each ordering | [`docs::orderings`] |
+//! | what it doesn't do, and where it is inexact | [`docs::limitations`] |
+//!
+//! # Features
+//!
+//! - `serde`: policies from and to TOML and JSON, snapshots and transitions to JSON.
+//! - `tower`: Layer, Service and Future, with classifiers for HTTP and gRPC.
+//! - `tracing`: one event per transition.
 #![warn(missing_docs, clippy::disallowed_methods, clippy::disallowed_types)]
 
 // Where `missing_docs` is allowed, items are public for `internals` only, and named by what they are.
@@ -8,6 +44,7 @@ mod bits;
 mod bulkhead;
 #[allow(missing_docs)]
 mod counters;
+pub mod docs;
 mod engine;
 mod event;
 #[allow(missing_docs)]
@@ -45,6 +82,10 @@ pub use standalone::Standalone;
 pub use time::{Clock, ClockError};
 pub use trip::{Evidence, Met, Rule};
 pub use window::Window;
+
+#[cfg(all(doctest, feature = "tower"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// The words and their protocols, for model checking and fuzzing. No stability is promised.
 #[doc(hidden)]

@@ -1,0 +1,6 @@
+//! Chapters: the words, the orderings, the operator's view, the limits.
+
+pub mod limitations;
+pub mod operations;
+pub mod orderings;
+pub mod words;

@@ -1,0 +1,32 @@
+//! What it doesn't do, and where it is inexact.
+//!
+//! # Not this
+//!
+//! It is no queue (nobody waits), no rate limiter, no load balancer, no distributed lock: each process learns for itself.
+//!
+//! # Inexact, by how much, and why
+//!
+//! - A window of time is read bucket by bucket. It covers its length less at most one bucket, and may miss or hold outcomes that are being
+//!   recorded while it is summed. A bucket counts 16,777,215 calls and then stands still, failures with it.
+//! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
+//!   permit back. The limit itself is always exact: never more than that in flight.
+//! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.
+//! - The lease of a probe ends on a whole second, so up to one second late. Waits end on a whole millisecond.
+//! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once and windows of time stand still: rebuild the
+//!   engine once a year.
+//! - A snapshot is consistent in each word, not between them; see [`Snapshot`](crate::Snapshot).
+//! - A refusal may be counted for the next tenant of a recycled slot, never told to its callers.
+//!
+//! # Bounded, not free
+//!
+//! - A leaked permit ([`std::mem::forget`]) holds its bulkhead slot for the engine's life. Its probe slot comes back with the lease.
+//! - A new policy is kept until the engine goes, about 100 bytes each, equal ones once. Don't make one per request.
+//! - An observer runs on the thread whose call made the transition. A slow one makes that call slow; a
+//!   [`Subscription`](crate::Subscription) doesn't.
+//! - `Hash` and `Eq` of a key run under the lock of a map shard. They mustn't call the engine.
+//!
+//! # What is lock-free
+//!
+//! Asking through a [`Target`](crate::Target) and settling: no lock, no allocation, on a target that is healthy. The first failure, refusal or slow
+//! call of a target allocates a block once. A keyed [`admit`](crate::Engine::admit) takes the read lock of a map shard. Transitions, changes by
+//! hand, snapshots, sweeps and new keys take locks of their own, never while user code runs.

@@ -1,0 +1,32 @@
+//! What an operator sees and does.
+//!
+//! # Reading a target
+//!
+//! [`Engine::snapshot`](crate::Engine::snapshot) shows a target as a caller would meet it. Ask it three things:
+//!
+//! - Why is it open? The [`Evidence`](crate::Evidence) of the last transition to OPEN has every rule that was met, its counts and threshold, and
+//!   the policy's version, frozen when it was judged.
+//! - When is it asked again? `reopen_in`, and after that the next caller probes: nothing happens without traffic.
+//! - What did callers get? `refusals` by reason. `open` and `probing` speak of the target's health, `saturated` of its limit: they
+//!   are different knobs.
+//!
+//! `abandoned` rising while `success` stands still is a target that hangs under callers with a timeout of their own. `stale` rising means
+//! that calls take longer than the state lasts: look at timeouts.
+//!
+//! # Doing it by hand
+//!
+//! | want | do |
+//! | --- | --- |
+//! | stop all calls to a target | [`force_open`](crate::Engine::force_open), later [`release`](crate::Engine::release) |
+//! | stop new calls but keep the breaker's state | [`set_limit`](crate::Engine::set_limit) to 0, later to what it was |
+//! | let calls through whatever happens | [`disable`](crate::Engine::disable), later [`release`](crate::Engine::release) |
+//! | other settings, calls running | [`set_policy`](crate::Engine::set_policy): state and calls in flight stay |
+//!
+//! Forced states last until somebody ends them: no timer, no outcome, no probe does. Each of these is a transition in the log. A target with a
+//! policy or limit of its own, or in a forced state, is never forgotten.
+//!
+//! # Memory
+//!
+//! A target is about 200 bytes beside its key (kept twice) and the map's entry. Failures, refusals and slow calls make a block of about
+//! 250 bytes more on their first occurrence, a window of time 200 bytes for every 8 buckets. `max_targets` bounds
+//! all of it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
