@@ -23,10 +23,10 @@ use crate::window::{Counts, Geometry, Recorded, buckets, calls, streak};
 /// All that races for one target.
 #[derive(Debug)]
 pub struct Words {
-    pub(crate) gate: gate::Cell,
-    pub(crate) bulkhead: Bulkhead,
-    pub(crate) streak: streak::Cell,
-    pub(crate) calls: calls::Cell,
+    pub gate: gate::Cell,
+    pub bulkhead: Bulkhead,
+    pub streak: streak::Cell,
+    pub calls: calls::Cell,
     rare: Lazy<Rare>,
     /// What makes this target's jitter its own; written while nobody calls.
     salt: AtomicU64,
@@ -45,8 +45,8 @@ struct Rare {
 /// The right to run one call, as plain data. Whoever holds it owes the target a settlement and a release.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
-    pub(crate) generation: u32,
-    pub(crate) is_probe: bool,
+    pub generation: u32,
+    pub is_probe: bool,
     /// Dropping it unsettled means what it means for async calls.
     pub(crate) is_async: bool,
     pub(crate) stripe: usize,
@@ -293,7 +293,10 @@ impl Words {
                     let Recorded::Counted(window) = slow_calls.record(slow, generation, size, &self.gate) else {
                         return Recorded::Stale;
                     };
-                    counts.slow = window.counts(size).1.into();
+                    let (calls, slow) = window.counts(size);
+                    // The two words may have met the outcomes in different orders: whoever was last in one judges all that it holds.
+                    counts.calls = counts.calls.max(calls.into());
+                    counts.slow = slow.into();
                 }
                 Recorded::Counted(counts)
             }
