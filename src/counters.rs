@@ -1,7 +1,7 @@
 //! What is counted beside the decisions: refusals by reason and every ending but success.
 //!
 //! Successes aren't counted: they are the calls that settled less all other endings. An ending is counted before its call is
-//! (in the magazine, with the release), and read after it, so the difference is never too large; `success_seen` keeps it from going back.
+//! (in the magazine, with the release), and read after it, so the difference is never too large, and the target keeps it from going back.
 
 use crate::rejection::Rejection;
 use crate::sync::{AtomicU64, Ordering};
@@ -34,8 +34,29 @@ impl Counter {
         self.0.fetch_max(value, Ordering::AcqRel).max(value)
     }
 
-    fn reset(&self) {
+    /// Only while nobody else holds the target.
+    pub fn reset(&self) {
         self.0.store(0, Ordering::Release);
+    }
+}
+
+/// A number that rises and falls.
+#[derive(Debug, Default)]
+pub struct Gauge(Counter);
+
+impl Gauge {
+    pub fn raise(&self) {
+        self.0.add(1);
+    }
+
+    pub fn lower(&self) {
+        // Wraps back: it was raised before.
+        self.0.add(u64::MAX);
+    }
+
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.get()
     }
 }
 
@@ -52,8 +73,8 @@ pub struct Counters {
     pub abandoned: Counter,
     pub slow: Counter,
     pub stale: Counter,
-    pub success_seen: Counter,
-    pub admitted_seen: Counter,
+    /// Calls whose ending is counted while they are still in flight.
+    pub held: Gauge,
 }
 
 impl Counters {
@@ -77,34 +98,8 @@ impl Counters {
 
     /// Starts again at zero for a new tenant; nobody else may hold the target.
     pub fn reset(&self) {
-        let Self {
-            open,
-            probing,
-            saturated,
-            shed,
-            forced,
-            failure,
-            ignored,
-            abandoned,
-            slow,
-            stale,
-            success_seen,
-            admitted_seen,
-        } = self;
-        for counter in [
-            open,
-            probing,
-            saturated,
-            shed,
-            forced,
-            failure,
-            ignored,
-            abandoned,
-            slow,
-            stale,
-            success_seen,
-            admitted_seen,
-        ] {
+        let Self { open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, held } = self;
+        for counter in [open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, &held.0] {
             counter.reset();
         }
     }

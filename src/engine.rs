@@ -20,7 +20,7 @@ use crate::registry::Registry;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
-use crate::target::{Ending, Refused, Terms, Token};
+use crate::target::{Change, Ending, Refused, Terms, Token};
 use crate::time::{Now, Reading, Started};
 
 /// What names a target. Every type that can is one.
@@ -190,15 +190,10 @@ impl<K: Key> Engine<K> {
     /// All targets as they are now, in no order. Those made or forgotten meanwhile may be missing.
     #[must_use]
     pub fn snapshots(&self) -> Vec<(Arc<K>, Snapshot)> {
-        let tenant =
-            |slot: &Slot<K>| slot.tenant().as_ref().map(|tenant| (Arc::clone(&tenant.key), tenant.incarnation));
-        let look = |slot: &Slot<K>| {
-            let (key, incarnation) = tenant(slot)?;
-            let snapshot = self.snapshot_slot(slot);
-            // Not of two tenants at once.
-            (tenant(slot)?.1 == incarnation).then_some((key, snapshot))
-        };
-        self.registry.slots().filter_map(look).collect()
+        let key = |slot: &Slot<K>| slot.tenant().as_ref().map(|tenant| Arc::clone(&tenant.key));
+        // Each under the lock of its shard, so that it is of one tenant.
+        let look = |key: Arc<K>| self.snapshot(&*key).map(|snapshot| (key, snapshot));
+        self.registry.slots().filter_map(key).filter_map(look).collect()
     }
 
     /// Refuses every call to `key` until [`release`](Self::release); whether that changed anything.
@@ -272,7 +267,7 @@ impl<K: Key> Engine<K> {
         self.hub.observe(observer)
     }
 
-    /// Opens a channel that holds up to `capacity` transitions, each target's in the order of their numbers.
+    /// Opens a channel that holds up to `capacity` transitions (1 to 65,536), each target's in the order of their numbers.
     #[must_use]
     pub fn subscribe(&self, capacity: usize) -> Subscription<K> {
         self.hub.subscribe(capacity)
@@ -304,12 +299,7 @@ impl<K: Key> Engine<K> {
 
     /// Visits every target and forgets those that have been idle for long; how many went. A first visit only notes what it sees.
     pub fn sweep(&self) -> usize {
-        let mut reports = Vec::new();
-        let gone = self.registry.sweep(self.read_clock(), |slot, report| reports.push((slot, report)));
-        for (slot, report) in reports {
-            self.publish(slot, Some(report));
-        }
-        gone
+        self.registry.sweep(self.read_clock(), &self.hub)
     }
 
     /// How many targets the engine holds.
@@ -338,9 +328,19 @@ impl<K: Key> Engine<K> {
         self.registry.slot(index)
     }
 
-    pub(crate) fn publish(&self, slot: u32, report: Option<Arc<Transition<K>>>) {
+    /// Writes a change to the log and the channels. The caller pins the tenant, so that its transitions are all there before the next
+    /// tenant's; it [tells](Self::tell) the observers once it holds nothing.
+    pub(crate) fn describe(&self, slot: &Slot<K>, change: Change) -> Option<Arc<Transition<K>>> {
+        let report = slot.describe(change)?;
+        self.hub.write(slot.index, &report);
+        Some(report)
+    }
+
+    /// Calls the observers. The caller holds no lock and no permit.
+    #[inline]
+    pub(crate) fn tell(&self, report: Option<Arc<Transition<K>>>) {
         if let Some(report) = report {
-            self.hub.publish(slot, report);
+            self.hub.tell(report);
         }
     }
 
@@ -349,13 +349,7 @@ impl<K: Key> Engine<K> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let mut reports = Vec::new();
-        let forgotten = |slot, report| reports.push((slot, report));
-        let result = self.registry.find_or_make(key, || self.read_clock(), forgotten, with);
-        for (slot, report) in reports {
-            self.publish(slot, Some(report));
-        }
-        result
+        self.registry.find_or_make(key, || self.read_clock(), &self.hub, with)
     }
 
     fn admit_key<'e, Q>(&'e self, key: &Q, is_async: bool) -> Result<(&'e Slot<K>, Token), Rejection>
@@ -366,14 +360,14 @@ impl<K: Key> Engine<K> {
         // The permit is taken under the shard's lock, which keeps the tenant; what happened is told after it.
         let decide = |slot: &'e Slot<K>| (slot, self.decide(slot, is_async));
         let (slot, (answer, report)) = self.find_or_make(key, decide)?;
-        self.publish(slot.index, report);
+        self.tell(report);
         answer.map(|token| (slot, token))
     }
 
     #[inline]
     pub(crate) fn admit_slot<'e>(&'e self, slot: &'e Slot<K>, is_async: bool) -> Result<Permit<'e, K>, Rejection> {
         let (answer, report) = self.decide(slot, is_async);
-        self.publish(slot.index, report);
+        self.tell(report);
         answer.map(|token| Permit::new(self, slot, token))
     }
 
@@ -383,7 +377,7 @@ impl<K: Key> Engine<K> {
         let time = Reading::new(|| self.read_clock());
         let (_, policy) = slot.terms();
         let (answer, change) = slot.words.admit(self.registry.policies().get(policy), is_async, &time);
-        let report = change.and_then(|change| slot.describe(change));
+        let report = change.and_then(|change| self.describe(slot, change));
         (answer.map_err(|refused| self.explain(refused)), report)
     }
 
@@ -411,14 +405,15 @@ impl<K: Key> Engine<K> {
     pub(crate) fn settle(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
         let (settled, report) = self.note(slot, token, ending);
         slot.words.release(token);
-        self.publish(slot.index, report);
+        self.tell(report);
         settled
     }
 
     /// Records how a permit's call ended; its bulkhead slot stays taken.
     pub(crate) fn record(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
         let (settled, report) = self.note(slot, token, ending);
-        self.publish(slot.index, report);
+        slot.words.hold();
+        self.tell(report);
         settled
     }
 
@@ -426,7 +421,7 @@ impl<K: Key> Engine<K> {
     fn note(&self, slot: &Slot<K>, token: Token, ending: Ending) -> (Settled, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| self.read_clock());
         let (settled, change) = slot.words.record(token, ending, self.terms(slot), &time);
-        (settled, change.and_then(|change| slot.describe(change)))
+        (settled, change.and_then(|change| self.describe(slot, change)))
     }
 
     pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> Snapshot {
@@ -451,12 +446,17 @@ impl<K: Key> Engine<K> {
         if before.limit != after.limit {
             slot.words.bulkhead.set_limit(after.limit);
         }
-        if before.geometry == after.geometry {
+        // A word that wasn't written for a while would speak of another time.
+        let recorded =
+            |policy: &Policy| (policy.geometry, policy.consecutive_failures.is_some(), policy.slow_rate_bp.is_some());
+        if recorded(before) == recorded(after) {
             return None;
         }
         let now = self.read_clock();
         let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(now))?;
-        Some(slot.report(change, tenant))
+        let report = slot.report(change, tenant);
+        self.hub.write(slot.index, &report);
+        Some(report)
     }
 }
 

@@ -98,17 +98,18 @@ impl<'e, K: Key> Target<'e, K> {
     fn by_hand(&self, cause: Cause, step: impl Fn(Word, crate::time::Now) -> crate::gate::Step) -> bool {
         let now = self.engine.read_clock();
         let change = self.slot.words.by_hand(cause, now, |word| step(word, now));
-        let report = change.and_then(|change| self.slot.describe(change));
+        let report = change.and_then(|change| self.engine.describe(self.slot, change));
         let changed = report.is_some();
-        self.engine.publish(self.slot.index, report);
+        self.engine.tell(report);
         changed
     }
 
-    /// Puts another policy in force: calls in flight stay counted and the state stays; another window begins empty (R17). An equal
-    /// policy changes nothing. A limit set by hand stays unless the new policy's differs from the old one's.
+    /// Puts another policy in force: calls in flight stay counted and the state stays (R17). With another window, or with a rule that was
+    /// off and is on, a CLOSED target's window begins empty. An equal policy changes nothing. A limit set by hand stays unless the
+    /// new policy's differs from the old one's.
     pub fn set_policy(&self, policy: Policy) {
         let report = self.engine.reconfigure(self.slot, policy);
-        self.engine.publish(self.slot.index, report);
+        self.engine.tell(report);
     }
 
     /// Sets the limit of calls in flight, 0 among them: a kill switch that spares the breaker. More than 16,777,215 means unlimited.

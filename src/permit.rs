@@ -114,7 +114,7 @@ impl<K: Key> Held<'_, K> {
 
 impl<K: Key> Drop for Held<'_, K> {
     fn drop(&mut self) {
-        self.slot.words.release(self.token);
+        self.slot.words.release_held(self.token);
     }
 }
 
@@ -186,11 +186,19 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
         self.token.is_some_and(|token| token.is_probe)
     }
 
-    /// Notes a sign of life: abandoned now, the call counts as silent since this moment, not since its start. For bodies that
-    /// arrive in parts: a caller who leaves a flowing download says nothing about the target.
+    /// The generation of the target that granted it.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.token.map_or(0, |token| token.generation)
+    }
+
+    /// Notes a sign of life, for answers that arrive in parts. Abandoned from now on, the call counts as silent since this moment, not
+    /// since its start: a caller who leaves a flowing download says nothing about the target. The first sign also ends the time that
+    /// is held against `slow_call`: how long a body takes is as much its reader's doing.
     pub fn touch(&mut self) {
         let now = self.engine.read_clock();
         if let Some(token) = &mut self.token {
+            token.answered.get_or_insert(now);
             token.alive = Some(now);
         }
     }
@@ -200,7 +208,7 @@ impl<E: Deref<Target = Engine<K>>, K: Key> Drop for OwnedPermit<E, K> {
     fn drop(&mut self) {
         let (Some(token), Some(slot)) = (self.token.take(), self.engine.slot(self.slot)) else { return };
         if self.is_recorded {
-            slot.words.release(token);
+            slot.words.release_held(token);
         } else {
             self.engine.settle(slot, token, dropped());
         }

@@ -40,7 +40,7 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `on_abandon` | ignore; `failure_after` 500 ms for async calls | ignore, failure, failure after a time |
 /// | `ignored_probes` | 10 | 1 to 1,000,000 probes |
 ///
-/// Durations are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
+/// Waits are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
 /// reopenings can't reach 60 s, the default of `open_wait_max` is what they do reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -112,7 +112,8 @@ impl Policy {
     /// The wait before the first probe after `reopens` failed probes in a row.
     ///
     /// `open_wait` × `backoff`^`reopens`, at most `open_wait_max`, then moved by up to ±`jitter` of itself: `draw` picks the
-    /// place in that range, evenly. Never past `open_wait_max`, never under 1 ms, never wrapping.
+    /// place in that range, evenly. The range slides down where it would pass `open_wait_max`, so that waits don't meet there.
+    /// Never under 1 ms, never wrapping.
     #[must_use]
     pub fn wait(&self, reopens: u32, draw: u64) -> Duration {
         Duration::from_millis(self.wait_ms(reopens, draw))
@@ -132,7 +133,8 @@ impl Policy {
         let span = wait * u128::from(self.jitter_bp) / u128::from(BASIS_POINTS);
         let offset = (u128::from(draw) * (2 * span + 1)) >> 64;
         // At most 365 days of milliseconds.
-        u64::try_from((wait - span + offset).clamp(1, max)).unwrap_or(u64::MAX)
+        let least = (wait + span).min(max).saturating_sub(2 * span);
+        u64::try_from((least + offset).clamp(1, max)).unwrap_or(u64::MAX)
     }
 
     /// The longest time for which anything that the target remembers can matter.
@@ -179,6 +181,7 @@ mod tests {
         let policy = Policy::builder().open_wait(Duration::from_secs(10)).jitter(0.1).build().unwrap();
         assert_eq!(policy.wait(0, 0), Duration::from_secs(9));
         assert_eq!(policy.wait(0, u64::MAX), Duration::from_secs(11));
+        assert_eq!(policy.wait(20, 0), Duration::from_secs(48));
         assert_eq!(policy.wait(20, u64::MAX), Duration::from_secs(60));
         let all = Policy::builder().open_wait(Duration::from_millis(1)).jitter(1.0).build().unwrap();
         assert_eq!(all.wait(0, 0), Duration::from_millis(1));

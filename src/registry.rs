@@ -9,13 +9,14 @@
 //! the slot; the free list.
 
 use std::borrow::Borrow;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use dashmap::mapref::entry::Entry;
 
 use crate::counters::Counter;
-use crate::event::Transition;
+use crate::engine::Key;
+use crate::event::hub::Hub;
 use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::{Patience, Slot};
@@ -32,7 +33,7 @@ pub(crate) struct Registry<K> {
     arena: boxcar::Vec<Box<[Slot<K>]>>,
     places: Mutex<Places>,
     policies: Policies,
-    /// Keys in the map, and those about to be.
+    /// Keys in the map, and those about to be or just gone.
     taken: AtomicU64,
     max_targets: usize,
     patience: Patience,
@@ -52,7 +53,7 @@ struct Places {
     used: u32,
 }
 
-impl<K: Eq + Hash> Registry<K> {
+impl<K: Key> Registry<K> {
     pub(crate) fn new(max_targets: usize, patience: Patience, seed: u64, policy: Policy) -> Self {
         Self {
             map: dashmap::DashMap::with_hasher(ahash::RandomState::new()),
@@ -74,7 +75,8 @@ impl<K: Eq + Hash> Registry<K> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.map.len()
+        // Not the map's own: it adds its shards up one after another, and may count a key that moved on.
+        self.taken.load(Ordering::Acquire) as usize
     }
 
     pub(crate) fn exhausted(&self) -> u64 {
@@ -101,12 +103,12 @@ impl<K: Eq + Hash> Registry<K> {
         self.slot(*entry).map(with)
     }
 
-    /// Uses the slot of a key under its shard's lock; makes it if the key is new. `forgotten` hears of who had to go for it.
+    /// Uses the slot of a key under its shard's lock; makes it if the key is new. The hub hears of who had to go for it.
     pub(crate) fn find_or_make<'a, Q, R>(
         &'a self,
         key: &Q,
         now: impl FnOnce() -> Now,
-        forgotten: impl FnMut(u32, Arc<Transition<K>>),
+        hub: &Arc<Hub<K>>,
         with: impl FnOnce(&'a Slot<K>) -> R,
     ) -> Result<R, Rejection>
     where
@@ -118,32 +120,35 @@ impl<K: Eq + Hash> Registry<K> {
         {
             return Ok(with(slot));
         }
-        let reservation = self.reserve(now(), forgotten)?;
+        // In any case, so that the idle go while there is still room; and before a shard is locked, since it locks them.
+        self.sweep_step(STEP, now(), hub);
+        let is_full = self.taken.load(Ordering::Acquire) >= self.max_targets as u64;
+        // The key may have come in meanwhile and be what fills it. If not, it isn't worth a copy.
+        if is_full && !self.map.contains_key(key) {
+            return Err(self.exhaust());
+        }
         // User code, so before the shard is locked.
         let (owned, name) = (key.to_owned(), Arc::new(key.to_owned()));
-        let slot = match self.map.entry(owned) {
-            // Another thread was first; the reservation goes back.
-            Entry::Occupied(entry) => {
-                let slot = self.slot(*entry.get());
-                return slot.map(with).ok_or(Rejection::Exhausted { max_targets: self.max_targets });
-            }
+        match self.map.entry(owned) {
+            Entry::Occupied(entry) => self.slot(*entry.get()).map(with).ok_or_else(|| self.exhaust()),
             Entry::Vacant(entry) => {
-                let Some(slot) = self.move_in(name) else {
-                    return Err(Rejection::Exhausted { max_targets: self.max_targets });
-                };
-                let guard = entry.insert(slot.index);
-                reservation.keep();
-                let result = with(slot);
-                drop(guard);
-                result
+                let slot = self.move_in(name).ok_or_else(|| self.exhaust())?;
+                let _guard = entry.insert(slot.index);
+                Ok(with(slot))
             }
-        };
-        Ok(slot)
+        }
     }
 
+    fn exhaust(&self) -> Rejection {
+        self.exhausted.add(1);
+        Rejection::Exhausted { max_targets: self.max_targets }
+    }
+
+    /// Makes a key's tenant, if there is room. Under the lock of the key's shard, so that no two threads take room for one key.
     fn move_in(&self, key: Arc<K>) -> Option<&Slot<K>> {
-        let index = self.place();
-        let slot = self.slot(index)?;
+        let more = |taken| (taken < self.max_targets as u64).then_some(taken + 1);
+        self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
+        let slot = self.slot(self.place())?;
         let salt = self.salt(&*key);
         slot.occupy(
             key,
@@ -155,10 +160,12 @@ impl<K: Eq + Hash> Registry<K> {
         Some(slot)
     }
 
-    /// What makes a target's jitter its own, the same in every run with the same seed.
+    /// What makes a target's jitter its own, the same in every run of a build with the same seed.
     fn salt(&self, key: &K) -> u64 {
-        ahash::RandomState::with_seeds(self.seed, 0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b)
-            .hash_one(key)
+        // Not the map's hasher, which differs between processors; std's has no random part unless it is asked for one.
+        let mut hasher = std::hash::DefaultHasher::new();
+        (self.seed, key).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn place(&self) -> u32 {
@@ -174,37 +181,23 @@ impl<K: Eq + Hash> Registry<K> {
         index
     }
 
-    /// Room for one key more; sweeps a step in any case, so that the idle go while there is still room.
-    fn reserve(
-        &self,
-        now: Now,
-        mut forgotten: impl FnMut(u32, Arc<Transition<K>>),
-    ) -> Result<Reservation<'_>, Rejection> {
-        self.sweep_step(STEP, now, &mut forgotten);
-        if let Some(reservation) = Reservation::take(&self.taken, self.max_targets) {
-            return Ok(reservation);
-        }
-        self.exhausted.add(1);
-        Err(Rejection::Exhausted { max_targets: self.max_targets })
-    }
-
     /// Visits every slot once and lets go of whoever may; how many went.
-    pub(crate) fn sweep(&self, now: Now, mut forgotten: impl FnMut(u32, Arc<Transition<K>>)) -> usize {
+    pub(crate) fn sweep(&self, now: Now, hub: &Arc<Hub<K>>) -> usize {
         let used = self.places.lock().used as usize;
-        self.sweep_step(used, now, &mut forgotten)
+        self.sweep_step(used, now, hub)
     }
 
-    fn sweep_step(&self, visits: usize, now: Now, forgotten: &mut impl FnMut(u32, Arc<Transition<K>>)) -> usize {
+    fn sweep_step(&self, visits: usize, now: Now, hub: &Arc<Hub<K>>) -> usize {
         let used = self.places.lock().used as usize;
         if used == 0 {
             return 0;
         }
         let from = self.cursor.add(visits as u64) as usize;
         let visited = (0..visits.min(used)).filter_map(|step| self.slot((from.wrapping_add(step) % used) as u32));
-        visited.filter(|slot| self.evict(slot, now, forgotten)).count()
+        visited.filter(|slot| self.evict(slot, now, hub)).count()
     }
 
-    fn evict(&self, slot: &Slot<K>, now: Now, forgotten: &mut impl FnMut(u32, Arc<Transition<K>>)) -> bool {
+    fn evict(&self, slot: &Slot<K>, now: Now, hub: &Arc<Hub<K>>) -> bool {
         let is_idle = || slot.is_idle(self.policies.get(slot.terms().1), now, self.patience);
         if slot.is_pinned() || !is_idle() {
             return false;
@@ -229,34 +222,16 @@ impl<K: Eq + Hash> Registry<K> {
             return false;
         }
         let report = slot.vacate(now);
+        if let Some(report) = &report {
+            hub.write(slot.index, report);
+        }
+        // Only now may another move in.
         self.places.lock().vacant.push(slot.index);
         self.taken.fetch_sub(1, Ordering::AcqRel);
         if let Some(report) = report {
-            forgotten(slot.index, report);
+            hub.tell(report);
         }
         true
-    }
-}
-
-/// Room for one key, given back unless it is kept.
-struct Reservation<'a>(Option<&'a AtomicU64>);
-
-impl<'a> Reservation<'a> {
-    fn take(taken: &'a AtomicU64, most: usize) -> Option<Self> {
-        let more = |taken| (taken < most as u64).then_some(taken + 1);
-        taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok().map(|_| Self(Some(taken)))
-    }
-
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Reservation<'_> {
-    fn drop(&mut self) {
-        if let Some(taken) = self.0 {
-            taken.fetch_sub(1, Ordering::AcqRel);
-        }
     }
 }
 

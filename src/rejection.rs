@@ -74,14 +74,21 @@ impl Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open { retry_after } => write!(f, "circuit open, retry after {retry_after:?}"),
-            Self::Probing { retry_after } => write!(f, "recovery is being probed, retry within {retry_after:?}"),
+            Self::Open { retry_after } => write!(f, "circuit open, retry after {} ms", millis(*retry_after)),
+            Self::Probing { retry_after } => {
+                write!(f, "recovery is being probed, retry within {} ms", millis(*retry_after))
+            }
             Self::Saturated { limit } => write!(f, "all {limit} calls that the target may hold are in flight"),
             Self::Shed { priority } => write!(f, "calls of priority {priority} are being shed"),
             Self::ForcedOpen => f.write_str("target closed to calls by hand"),
             Self::Exhausted { max_targets } => write!(f, "all {max_targets} targets are in use"),
         }
     }
+}
+
+/// Whole milliseconds, rounded up.
+fn millis(duration: Duration) -> u128 {
+    duration.as_nanos().div_ceil(1_000_000)
 }
 
 impl std::error::Error for Rejection {}

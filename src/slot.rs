@@ -150,7 +150,7 @@ impl<K> Slot<K> {
     pub(crate) fn is_idle(&self, policy: &Policy, now: Now, patience: Patience) -> bool {
         let mut tenant = self.tenant.lock();
         let Some(tenant) = &mut *tenant else { return false };
-        let usage = self.words.bulkhead.usage();
+        let usage = self.words.usage();
         let refusals = self.words.counters_if_any().map_or(0, Counters::refusals);
         let moved = usage.settled.wrapping_add(refusals);
         let Some(sighting) = tenant.sighting.filter(|sighting| sighting.moved == moved && usage.in_flight == 0) else {

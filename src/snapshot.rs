@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::bulkhead::Usage;
 use crate::counters::{Counter, Counters};
 use crate::gate::State;
 use crate::policy::{Policy, UNLIMITED};
@@ -13,7 +14,7 @@ use crate::time::Now;
 ///
 /// Every word is consistent in itself: state, generation, deadline, probes and reopenings are of one instant, and so is a window of
 /// calls. Between words other threads may have moved: the window may be a call ahead of the totals, and a window of time may
-/// miss or hold what was recorded while it was summed. Totals never go back.
+/// miss or hold what was recorded while it was summed. Totals of calls that have ended never go back.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -72,7 +73,8 @@ pub struct WindowSnapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Totals {
-    /// Permits granted: all below but `slow`, and those in flight.
+    /// Permits granted: calls in flight, and calls that gave their permit back. Two words are added up, so it may be off by the calls
+    /// that move between them just then.
     pub admitted: u64,
     /// Successes.
     pub success: u64,
@@ -124,7 +126,7 @@ impl Snapshot {
         let gate = words.gate.load();
         let is = |state| gate.state() == state;
         // Before the counters: an ending that is counted belongs to a call that may not be counted yet, never the other way.
-        let usage = words.bulkhead.usage();
+        let usage = words.usage();
         let counters = words.counters_if_any();
         Self {
             state: gate.state_at(now),
@@ -141,7 +143,7 @@ impl Snapshot {
                 let crate::window::Counts { calls, failures, slow } = counts;
                 WindowSnapshot { calls, failures, slow }
             }),
-            totals: Totals::take(usage.settled, usage.in_flight, counters),
+            totals: Totals::take(words, usage, counters),
             refusals: counters.map(Refusals::take).unwrap_or_default(),
             policy: policy.clone(),
             policy_version,
@@ -150,23 +152,18 @@ impl Snapshot {
 }
 
 impl Totals {
-    fn take(settled: u64, in_flight: u64, counters: Option<&Counters>) -> Self {
+    fn take(words: &Words, usage: Usage, counters: Option<&Counters>) -> Self {
+        let Usage { in_flight, settled } = usage;
+        let admitted = settled + in_flight;
         let Some(counters) = counters else {
-            return Self { admitted: settled + in_flight, success: settled, ..Self::default() };
+            return Self { admitted, success: words.success_seen.at_least(settled), ..Self::default() };
         };
+        let held = counters.held.get();
         let [failure, ignored, abandoned, slow, stale] =
             [&counters.failure, &counters.ignored, &counters.abandoned, &counters.slow, &counters.stale]
                 .map(Counter::get);
-        let others = failure + ignored + abandoned + stale;
-        Self {
-            admitted: counters.admitted_seen.at_least(settled + in_flight),
-            success: counters.success_seen.at_least(settled.saturating_sub(others)),
-            failure,
-            ignored,
-            abandoned,
-            slow,
-            stale,
-        }
+        let success = (settled + held).saturating_sub(failure + ignored + abandoned + stale);
+        Self { admitted, success: words.success_seen.at_least(success), failure, ignored, abandoned, slow, stale }
     }
 }
 

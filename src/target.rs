@@ -8,8 +8,8 @@
 //!   judged, so that two rules met at once are one trip; and moves the gate. Its caller gives the permit back last, since
 //!   that unpins the slot (protocol K), and reports after that, on owned data.
 
-use crate::bulkhead::{self, Bulkhead};
-use crate::counters::Counters;
+use crate::bulkhead::{self, Bulkhead, Usage};
+use crate::counters::{Counter, Counters};
 use crate::event::Cause;
 use crate::gate::{self, Admission, Applied, Moved, ProbeRules, Refusal, State, Step};
 use crate::outcome::{Outcome, Settled};
@@ -30,6 +30,10 @@ pub struct Words {
     rare: Lazy<Rare>,
     /// What makes this target's jitter its own; written while nobody calls.
     salt: AtomicU64,
+    /// Calls that earlier tenants settled.
+    settled_before: AtomicU64,
+    /// The most successes that a snapshot has shown.
+    pub(crate) success_seen: Counter,
 }
 
 /// What a healthy target with a window of calls never needs.
@@ -51,6 +55,8 @@ pub struct Token {
     pub(crate) is_async: bool,
     pub(crate) stripe: usize,
     pub(crate) started: Option<Now>,
+    /// When the target began to answer; what comes after is also the caller's pace.
+    pub(crate) answered: Option<Now>,
     /// The target's last sign of life in this call, if it gave any.
     pub(crate) alive: Option<Now>,
 }
@@ -110,6 +116,8 @@ impl Words {
             calls: calls::Cell::default(),
             rare: Lazy::default(),
             salt: AtomicU64::new(salt),
+            settled_before: AtomicU64::new(0),
+            success_seen: Counter::default(),
         }
     }
 
@@ -191,7 +199,7 @@ impl Words {
         time: &Reading<F>,
     ) -> Token {
         let started = (is_async || policy.times_calls()).then(|| time.now());
-        Token { generation: gate.generation(), is_probe, is_async, stripe, started, alive: None }
+        Token { generation: gate.generation(), is_probe, is_async, stripe, started, answered: None, alive: None }
     }
 
     #[cold]
@@ -215,7 +223,7 @@ impl Words {
         terms: Terms<'_>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
-        let ran = token.started.map(|started| time.now().nanos_since(started));
+        let ran = token.started.map(|started| token.answered.unwrap_or_else(|| time.now()).nanos_since(started));
         let silent = token.alive.or(token.started).map(|since| time.now().nanos_since(since));
         let outcome = outcome(ending, token.is_async, silent, terms.policy);
         let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
@@ -238,6 +246,18 @@ impl Words {
     #[inline]
     pub fn release(&self, token: Token) {
         self.bulkhead.release(token.stripe);
+    }
+
+    /// Notes that the permit of a recorded call is held on to.
+    pub fn hold(&self) {
+        self.counters().held.raise();
+    }
+
+    /// Gives such a permit back.
+    pub fn release_held(&self, token: Token) {
+        // Before the call counts as settled: a snapshot then misses it for a moment, and never shows it twice.
+        self.counters().held.lower();
+        self.release(token);
     }
 
     fn call_ended<F: Fn() -> Now>(
@@ -293,10 +313,11 @@ impl Words {
                     let Recorded::Counted(window) = slow_calls.record(slow, generation, size, &self.gate) else {
                         return Recorded::Stale;
                     };
-                    let (calls, slow) = window.counts(size);
-                    // The two words may have met the outcomes in different orders: whoever was last in one judges all that it holds.
-                    counts.calls = counts.calls.max(calls.into());
-                    counts.slow = slow.into();
+                    // The two words may have met the outcomes in different orders. Whoever is last in this one sees all calls in the
+                    // other, and judges what no one else could.
+                    let (calls, failures) = self.calls.counts(generation, size);
+                    counts =
+                        Counts { calls: calls.into(), failures: failures.into(), slow: window.counts(size).1.into() };
                 }
                 Recorded::Counted(counts)
             }
@@ -363,7 +384,8 @@ impl Words {
     /// Whether this ignored probe is the one that makes so many in a row count as a success (R4).
     fn is_enough_ignored(&self, generation: u32, policy: &Policy) -> bool {
         let length = self.rare.force().ignored.failed(generation, &self.gate);
-        matches!(length, Recorded::Counted(length) if length >= u64::from(policy.ignored_probes))
+        // Not >=: two probes may pass the mark before the first of them has reset the streak.
+        matches!(length, Recorded::Counted(length) if length.is_multiple_of(u64::from(policy.ignored_probes)))
     }
 
     /// This target's jitter for the trip that ends `generation`.
@@ -435,8 +457,17 @@ impl Words {
         if let Some(counters) = self.counters_if_any() {
             counters.reset();
         }
-        // Relaxed: published by the Release that reinstates the bulkhead.
+        self.success_seen.reset();
+        // Relaxed, both: published by the Release that reinstates the bulkhead.
+        self.settled_before.store(self.bulkhead.usage().settled, Ordering::Relaxed);
         self.salt.store(salt, Ordering::Relaxed);
+    }
+
+    /// Calls of the present tenant, in flight and settled.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let usage = self.bulkhead.usage();
+        Usage { settled: usage.settled.saturating_sub(self.settled_before.load(Ordering::Relaxed)), ..usage }
     }
 }
 

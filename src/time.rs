@@ -1,7 +1,7 @@
 //! The engine's time: a monotonic clock, read at most once per decision, and the ticks that words are packed in.
 
 use std::cell::Cell;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Nanoseconds since the engine was built, saturating: a clock that steps back before the start reads 0.
@@ -116,7 +116,7 @@ impl Clock {
     /// Reads a cached time, under 1 ns, that a thread refreshes every `interval` (1 ms to 1 s is sensible).
     ///
     /// Times are late by up to `interval`, and `retry_after` is rounded up by it. The thread is one for the process: it
-    /// starts with the first coarse clock, ends with the last, and a later clock shares it with the interval it has.
+    /// starts with the first coarse clock and stays; later clocks share it with the interval it has.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ impl std::fmt::Display for ClockError {
 
 impl std::error::Error for ClockError {}
 
-/// The thread that refreshes quanta's cached time; it stops when this is dropped.
+/// The thread that refreshes quanta's cached time.
 #[derive(Debug)]
 struct Upkeep {
     interval: Duration,
@@ -179,17 +179,17 @@ struct Upkeep {
 impl Upkeep {
     /// The process's one upkeep, started if nobody holds it. quanta allows no second.
     fn shared(interval: Duration) -> Result<Arc<Self>, ClockError> {
-        static RUNNING: std::sync::Mutex<Weak<Upkeep>> = std::sync::Mutex::new(Weak::new());
+        static RUNNING: std::sync::Mutex<Option<Arc<Upkeep>>> = std::sync::Mutex::new(None);
         let mut running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(upkeep) = running.upgrade() {
-            return Ok(upkeep);
+        if let Some(upkeep) = &*running {
+            return Ok(Arc::clone(upkeep));
         }
         if interval.is_zero() {
             return Err(ClockError("interval: 0 is out of range: must be above zero".into()));
         }
         let thread = quanta::Upkeep::new(interval).start().map_err(|error| ClockError(error.to_string()))?;
         let upkeep = Arc::new(Self { interval, _thread: thread });
-        *running = Arc::downgrade(&upkeep);
+        *running = Some(Arc::clone(&upkeep));
         Ok(upkeep)
     }
 }

@@ -8,7 +8,7 @@
 //!   open target refuses at once, whatever state the inner service is in.
 //! - The inner service is made ready inside the future, on the very clone that is called. An error there settles the permit.
 //! - With [`HttpClassifier`] and [`GrpcClassifier`] the permit lives until the response body has ended or is dropped, and an error in
-//!   the body is a failure. Probes, and responses declared to be streams, take their verdict at the headers and only hold
+//!   the body is a failure. What failed by its status is judged at the headers: callers who retry drop its body unread. Probes, and responses declared to be streams, take their verdict at the headers and only hold
 //!   their bulkhead slot to the end of the body.
 //! - A response future or body that is dropped is an abandoned call: a failure if the target had been silent for 500 ms, unless the policy
 //!   says otherwise.

@@ -10,8 +10,8 @@
 //!
 //! Giving a permit back and counting the call is one `fetch_add`. `settled` wraps off the top of the word, after 17 hours at one
 //! call per 7 ns, without touching its neighbours; the caller whose addition wrapped it counts a lap in a wide word. `stash` can't
-//! carry: a releaser that finds 512 or more gives half back to the pool, and 3,583 releasers would have to stand still
-//! between the two steps at once. `version` is the low byte of the limit's version; an opener stalled over exactly 256 lowered
+//! carry: a releaser that finds 512 or more gives half back to the pool, and an empty magazine is refilled by 32. It would take 3,583
+//! releasers, or 111 refillers, standing still between their two steps at once. `version` is the low byte of the limit's version; an opener stalled over exactly 256 lowered
 //! limits would stamp a stale one.
 
 use crate::bits::Field;

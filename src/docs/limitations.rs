@@ -6,6 +6,8 @@
 //!
 //! # Inexact, by how much, and why
 //!
+//! - A slow call is timed to its answer's headers in the `tower` module: how long a body takes is as much its reader's doing. A `HEAD`
+//!   answer with a `content-length` whose body type doesn't know that it is empty counts as abandoned, not as a success.
 //! - A window of time is read bucket by bucket. It covers its length less at most one bucket, and may miss or hold outcomes that are being
 //!   recorded while it is summed. A bucket counts 16,777,215 calls and then stands still, failures with it.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
@@ -15,7 +17,6 @@
 //! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once and windows of time stand still: rebuild the
 //!   engine once a year.
 //! - A snapshot is consistent in each word, not between them; see [`Snapshot`](crate::Snapshot).
-//! - A refusal may be counted for the next tenant of a recycled slot, never told to its callers.
 //!
 //! # Bounded, not free
 //!
@@ -27,6 +28,6 @@
 //!
 //! # What is lock-free
 //!
-//! Asking through a [`Target`](crate::Target) and settling: no lock, no allocation, on a target that is healthy. The first failure, refusal or slow
-//! call of a target allocates a block once. A keyed [`admit`](crate::Engine::admit) takes the read lock of a map shard. Transitions, changes by
+//! Asking through a [`Target`](crate::Target) and settling: no lock. A healthy target with a window of calls, or none, allocates nothing. The
+//! first failure, refusal, slow-call rule or window of time of a target allocates a block once, and each 8 buckets once. A keyed [`admit`](crate::Engine::admit) takes the read lock of a map shard. Transitions, changes by
 //! hand, snapshots, sweeps and new keys take locks of their own, never while user code runs.

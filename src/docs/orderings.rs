@@ -19,6 +19,10 @@
 //! | version | add | Release | load | after the limit: whoever sees the version sees the limit lowered before it |
 //! | version | load | Acquire | add | read before the pool, so that an opener never stamps a version newer than its announcement |
 //! | counters | add / load | Release / Acquire | each other | an ending is counted before its call settles, so it is seen by whoever sees the call |
+//! | laps | add / load | Release / Acquire | each other | read before the magazines: a lap seen late misses 2^43 calls for a moment, one seen early would count them twice; the successes shown keep their maximum |
+//! | held, `success_seen` | add, `fetch_max` | Release, AcqRel | load | as for counters: every race shows fewer successes than there were, never more |
+//! | salt, `settled_before` | store / load | Relaxed | - | written while the slot is retired, published by the pool's reinstatement |
+//! | taken | `fetch_update`, sub / load | AcqRel / Acquire | each other | one word's order bounds the targets; raised under the key's shard |
 //! | terms | store / load | Release / Acquire | each other | an index is stored after its policy is in the arena |
 //! | sequence | `fetch_max` | AcqRel | load | the widest number; every mover comes by once |
 //! | handles | add / sub / load | AcqRel / Acquire | each other | raised only under the shard's lock or from a live handle, and judged under that lock |

@@ -74,7 +74,7 @@ impl<K: Key> EngineBuilder<K> {
         self
     }
 
-    /// Makes the jitter of waits the same in every run; drawn at random unless set.
+    /// Makes the jitter of waits the same in every run of a build; drawn at random unless set.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

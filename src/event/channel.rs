@@ -72,9 +72,9 @@ impl<K> Sender<K> {
     }
 }
 
-/// A channel that holds up to `capacity` transitions, at least one.
+/// A channel that holds up to `capacity` transitions, 1 to 65,536: it is allocated at once.
 pub(crate) fn channel<K>(capacity: usize) -> (Sender<K>, Subscription<K>) {
-    let (sender, receiver) = sync_channel(capacity.max(1));
+    let (sender, receiver) = sync_channel(capacity.clamp(1, 1 << 16));
     let dropped = Arc::new(Counter::default());
     (Sender { sender, dropped: Arc::clone(&dropped) }, Subscription { receiver, dropped })
 }

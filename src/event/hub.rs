@@ -27,22 +27,22 @@ struct Ordered<K> {
     log: VecDeque<Arc<Transition<K>>>,
     capacity: usize,
     overwritten: u64,
+    /// What fell out of the log and isn't dropped yet.
+    displaced: Vec<Arc<Transition<K>>>,
     subscribers: Vec<Sender<K>>,
 }
 
 impl<K> Ordered<K> {
-    /// Writes what is due to the log and the channels; what fell out of the log, to be dropped outside the lock.
-    fn deliver(&mut self, due: Vec<Arc<Transition<K>>>) -> Vec<Arc<Transition<K>>> {
-        let mut displaced = Vec::new();
+    /// Writes what is due to the log and the channels.
+    fn deliver(&mut self, due: Vec<Arc<Transition<K>>>) {
         for transition in due {
             self.subscribers.retain(|subscriber| subscriber.send(&transition));
             self.log.push_back(transition);
             if self.log.len() > self.capacity {
-                displaced.extend(self.log.pop_front());
+                self.displaced.extend(self.log.pop_front());
                 self.overwritten += 1;
             }
         }
-        displaced
     }
 }
 
@@ -60,25 +60,33 @@ impl<K: Debug + Send + Sync + 'static> Hub<K> {
             log: VecDeque::new(),
             capacity,
             overwritten: 0,
+            displaced: Vec::new(),
             subscribers: Vec::new(),
         };
         Arc::new(Self { ordered: Mutex::new(ordered), observers: Arc::default(), panics: Counter::default() })
     }
 
-    /// Reports a transition. The caller holds no lock, no map guard and no permit that this could need.
-    pub(crate) fn publish(self: &Arc<Self>, slot: u32, transition: Arc<Transition<K>>) {
-        let displaced = {
-            let mut ordered = self.lock();
-            let mut due = Vec::new();
-            ordered.order.offer(slot, Arc::clone(&transition), &mut |transition| due.push(transition));
-            ordered.deliver(due)
-        };
-        drop(displaced);
-        let hub = Arc::clone(self);
-        dispatch(Box::new(move || hub.tell(&transition)));
+    /// Writes a transition to the log and the channels. What fell out of the log waits for [`tell`](Self::tell) to drop it: a key's own
+    /// drop mustn't run under the locks that the caller may hold.
+    pub(crate) fn write(&self, slot: u32, transition: &Arc<Transition<K>>) {
+        let mut ordered = self.lock();
+        let mut due = Vec::new();
+        ordered.order.offer(slot, Arc::clone(transition), &mut |transition| due.push(transition));
+        ordered.deliver(due);
     }
 
-    fn tell(&self, transition: &Transition<K>) {
+    /// Calls the observers. The caller holds nothing that they could need.
+    pub(crate) fn tell(self: &Arc<Self>, transition: Arc<Transition<K>>) {
+        drop(self.displaced());
+        let hub = Arc::clone(self);
+        dispatch(Box::new(move || hub.call(&transition)));
+    }
+
+    fn displaced(&self) -> Vec<Arc<Transition<K>>> {
+        std::mem::take(&mut self.lock().displaced)
+    }
+
+    fn call(&self, transition: &Transition<K>) {
         #[cfg(feature = "tracing")]
         if catch_unwind(AssertUnwindSafe(|| trace(transition))).is_err() {
             self.panics.add(1);
@@ -108,8 +116,8 @@ impl<K: Debug + Send + Sync + 'static> Hub<K> {
             let mut ordered = self.lock();
             let mut due = Vec::new();
             ordered.order.give_up(now, &mut |transition| due.push(transition));
-            let displaced = ordered.deliver(due);
-            (ordered.log.iter().cloned().collect(), displaced)
+            ordered.deliver(due);
+            (ordered.log.iter().cloned().collect(), std::mem::take(&mut ordered.displaced))
         };
         drop(displaced);
         log

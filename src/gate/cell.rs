@@ -1,8 +1,7 @@
 //! The shared word and the one CAS loop that moves it.
 
-use super::{Admission, ProbeRules, Refusal, Step, Word};
+use super::{Step, Word};
 use crate::sync::{AtomicU64, Ordering};
-use crate::time::Now;
 
 /// Acquire: pairs with `MOVE`; a caller that meets a new generation also sees what its mover wrote before, the lowered limit
 /// of a ramp or the fresh pool of a new tenant.
@@ -80,19 +79,13 @@ impl Cell {
             }
         }
     }
-
-    /// What a caller would hear now, without a trace.
-    pub fn peek(&self, now: Now, rules: ProbeRules) -> Result<(), Refusal> {
-        match self.load().admit(now, rules) {
-            Admission::Enter | Admission::Probe(_) => Ok(()),
-            Admission::Refuse(refusal) => Err(refusal),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::{Admission, ProbeRules, Refusal};
+    use crate::time::Now;
 
     const RULES: ProbeRules = ProbeRules { max_probes: 1, successes_to_close: 1, lease_s: 10 };
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -31,6 +32,8 @@ pin_project! {
         #[pin]
         inner: B,
         guard: Guard<K>,
+        // Bytes to come, where the length is known: a server needn't ask again once it has them.
+        left: Option<u64>,
     }
 }
 
@@ -49,7 +52,8 @@ enum Guard<K: Key> {
 }
 
 impl<B: Body, K: Key> GuardedBody<B, K> {
-    pub(super) fn new(inner: B, permit: RequestPermit<K>, judged: Judged) -> Self {
+    /// Guards a body of `length` bytes, if that is known.
+    pub(super) fn new(inner: B, length: Option<u64>, permit: RequestPermit<K>, judged: Judged) -> Self {
         let mut guard = match judged {
             Judged::Headers(outcome) => Guard::Recorded { _held: permit.record(outcome) },
             Judged::End(_) | Judged::Trailers(_) => {
@@ -59,10 +63,10 @@ impl<B: Body, K: Key> GuardedBody<B, K> {
             }
         };
         // A server needn't ask an empty body for anything.
-        if inner.is_end_stream() {
+        if inner.is_end_stream() || length == Some(0) {
             guard.end();
         }
-        Self { inner, guard }
+        Self { inner, guard, left: length }
     }
 }
 
@@ -108,8 +112,10 @@ impl<B: Body, K: Key> Body for GuardedBody<B, K> {
             Some(Err(_)) => this.guard.fail(),
             Some(Ok(frame)) => {
                 this.guard.frame(frame);
-                // After the last frame of a known length nobody needs to ask again.
-                if this.inner.is_end_stream() {
+                if let (Some(left), Some(data)) = (this.left.as_mut(), frame.data_ref()) {
+                    *left = left.saturating_sub(data.remaining() as u64);
+                }
+                if this.inner.is_end_stream() || *this.left == Some(0) {
                     this.guard.end();
                 }
             }

@@ -56,7 +56,7 @@ type IsStream = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
 
 /// Judges HTTP responses: 5xx and errors are failures, 429 as set, everything else is a success once its body has ended.
 ///
-/// An error is a failure whatever it is: no connection, no answer in time, an answer that can't be read.
+/// A failure is judged at the headers. An error is a failure whatever it is: no connection, no answer in time, an answer that can't be read.
 #[derive(Clone)]
 pub struct HttpClassifier {
     too_many_requests: Outcome,
@@ -123,10 +123,28 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for HttpClassifier {
             }
         };
         let outcome = self.judge(parts.status);
-        let now = permit.is_probe() || (self.is_stream)(&parts);
+        // Nothing in a body can mend a failure, and who retries drops it unread.
+        let now = outcome == Outcome::Failure || permit.is_probe() || (self.is_stream)(&parts);
         let judged = if now { Judged::Headers(outcome) } else { Judged::End(outcome) };
-        Ok(Response::from_parts(parts, GuardedBody::new(body, permit, judged)))
+        Ok(guarded(parts, body, permit, judged))
     }
+}
+
+/// The response with its permit in its body.
+fn guarded<B: Body, K: Key>(
+    parts: Parts,
+    body: B,
+    permit: RequestPermit<K>,
+    judged: Judged,
+) -> Response<GuardedBody<B, K>> {
+    let content_length = || parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok();
+    let length = match (parts.status, judged) {
+        // Trailers come after the last byte.
+        (_, Judged::Trailers(_)) => None,
+        (StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED, _) => Some(0),
+        _ => body.size_hint().exact().or_else(content_length),
+    };
+    Response::from_parts(parts, GuardedBody::new(body, length, permit, judged))
 }
 
 /// Judges gRPC responses by their `grpc-status`, in the headers or in the trailers.
@@ -188,8 +206,8 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for GrpcClassifier {
             Some(outcome) => Judged::Headers(outcome),
             None if parts.status == StatusCode::OK => Judged::Trailers(*self),
             // Not gRPC at all, but a proxy's answer.
-            None => Judged::End(HttpClassifier::new().judge(parts.status)),
+            None => Judged::Headers(HttpClassifier::new().judge(parts.status)),
         };
-        Ok(Response::from_parts(parts, GuardedBody::new(body, permit, judged)))
+        Ok(guarded(parts, body, permit, judged))
     }
 }

@@ -32,11 +32,13 @@ impl<E: fmt::Display> fmt::Display for Error<E> {
     }
 }
 
-impl<E: std::error::Error + 'static> std::error::Error for Error<E> {
+// No bound on `Error`: boxed errors, which tower's own layers have, aren't errors themselves.
+impl<E: fmt::Debug + fmt::Display> std::error::Error for Error<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
-            Self::Inner(error) => error.source(),
+            // Shown as itself, so it isn't its own source.
+            Self::Inner(_) => None,
         }
     }
 }

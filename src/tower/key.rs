@@ -23,6 +23,8 @@ impl<B> KeyFor<http::Request<B>, String> for ByAuthority {
     fn key(&self, request: &http::Request<B>) -> String {
         let host = || request.headers().get(http::header::HOST)?.to_str().ok();
         let authority = request.uri().authority().map(http::uri::Authority::as_str);
-        authority.or_else(host).unwrap_or_default().to_ascii_lowercase()
+        // Whatever a client put before the host is no part of the target's name, and may be a secret.
+        let authority = authority.or_else(host).unwrap_or_default();
+        authority.rsplit('@').next().unwrap_or_default().to_ascii_lowercase()
     }
 }

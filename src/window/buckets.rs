@@ -170,8 +170,10 @@ impl View {
     }
 
     const fn covers(&self, word: Word) -> bool {
+        // The start as well: four bits of generation come round, the beginning of a window doesn't.
         word.is_of(self.generation)
             && word.count() > 0
+            && word.start() >= self.begun
             && word.start().saturating_add(self.buckets.saturating_mul(self.width_ms)) > self.start()
     }
 }
@@ -187,7 +189,8 @@ impl Ring {
         let Recorded::Counted(call) = bucket.calls.record(generation, start, gate) else { return Recorded::Stale };
         if call.count() < COUNT.max() {
             for (marked, cell) in [(failed, &bucket.failures), (slow, &bucket.slow)] {
-                if marked && cell.record(generation, start, gate) == Recorded::Stale {
+                // The start that its call was counted under, which is later if this clock reading lags.
+                if marked && cell.record(generation, call.start(), gate) == Recorded::Stale {
                     return Recorded::Stale;
                 }
             }
@@ -265,7 +268,7 @@ mod tests {
         let one = |millis| View::new(1, 0, 1_000, 1, Now::from_millis(millis));
         let _ = ring.record(&one(1_001), false, false, &gate);
         let _ = ring.record(&one(999), true, false, &gate);
-        assert_eq!(ring.counts(&one(1_001)).calls, 2);
+        assert_eq!(ring.counts(&one(1_001)), Counts { calls: 2, failures: 1, slow: 0 });
     }
 
     #[test]
@@ -280,6 +283,18 @@ mod tests {
         ));
         assert_eq!(ring.record(&at(600), true, false, &gate), Recorded::Stale);
         assert_eq!(ring.counts(&new).calls, 1);
+    }
+
+    #[test]
+    fn a_window_sixteen_generations_later_is_empty() {
+        let (ring, gate) = (Ring::default(), gate(17));
+        let _ = ring.record(&at(500), true, true, &self::gate(1));
+        let later = View::new(17, 900, 1_000, 10, Now::from_millis(950));
+        assert_eq!(ring.counts(&later), Counts::default());
+        assert!(matches!(
+            ring.record(&later, true, false, &gate),
+            Recorded::Counted(Counts { calls: 1, failures: 1, .. })
+        ));
     }
 
     #[test]
