@@ -1,0 +1,145 @@
+//! The operator's listener: what the targets are doing, and the three things that are done by hand.
+
+mod access;
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use portcullis::{Snapshot, Transition};
+use serde_json::{Value, json};
+
+use crate::reply::{json, method_not_allowed};
+use crate::server::Handler;
+use crate::shared::Shared;
+
+type Answer = Response<Full<Bytes>>;
+
+/// Answers the operator.
+#[derive(Clone, Debug)]
+pub(crate) struct Admin {
+    shared: Arc<Shared>,
+}
+
+impl Admin {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl Handler for Admin {
+    type Body = Full<Bytes>;
+
+    async fn handle(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
+        answer(&self.shared, &request)
+    }
+}
+
+fn answer<B>(shared: &Shared, request: &Request<B>) -> Answer {
+    let path = request.uri().path().trim_matches('/');
+    let parts: Vec<Cow<'_, str>> = path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    match parts.as_slice() {
+        ["healthz"] if reads => health(shared),
+        ["targets"] if reads => targets(shared),
+        ["targets", name] if reads => one(shared, name),
+        ["transitions"] if reads => transitions(shared),
+        ["healthz" | "targets" | "transitions"] | ["targets", _] => method_not_allowed("GET, HEAD"),
+        ["targets", name, action @ ("force-open" | "disable" | "release")] => {
+            if request.method() != Method::POST {
+                return method_not_allowed("POST");
+            }
+            if let Err(refusal) = access::check(request.headers(), shared.live().token()) {
+                return refusal;
+            }
+            act(shared, name, action)
+        }
+        _ => error(StatusCode::NOT_FOUND, "no such page"),
+    }
+}
+
+fn error(status: StatusCode, message: &str) -> Answer {
+    json(status, &json!({ "error": message }))
+}
+
+fn unknown(name: &str) -> Answer {
+    error(StatusCode::NOT_FOUND, &format!("no target is named {name:?}"))
+}
+
+fn health(shared: &Shared) -> Answer {
+    let (status, word) =
+        if shared.is_draining() { (StatusCode::SERVICE_UNAVAILABLE, "draining") } else { (StatusCode::OK, "ok") };
+    let cap = shared.cap();
+    json(status, &json!({ "status": word, "in_flight": cap.inside(), "max_concurrent": cap.limit() }))
+}
+
+fn targets(shared: &Shared) -> Answer {
+    let mut all = shared.engine().snapshots();
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let all: Vec<Value> = all.iter().map(|(name, snapshot)| described(shared, name, snapshot)).collect();
+    json(StatusCode::OK, &all)
+}
+
+fn one(shared: &Shared, name: &str) -> Answer {
+    match shared.engine().snapshot(name) {
+        Some(snapshot) => json(StatusCode::OK, &described(shared, name, &snapshot)),
+        None => unknown(name),
+    }
+}
+
+/// A snapshot with its name, and whether the configuration still has it.
+fn described(shared: &Shared, name: &str, snapshot: &Snapshot) -> Value {
+    let mut all = json!({ "name": name, "configured": shared.live().has_target(name) });
+    if let (Value::Object(all), Ok(Value::Object(fields))) = (&mut all, serde_json::to_value(snapshot)) {
+        all.extend(fields);
+    }
+    all
+}
+
+fn transitions(shared: &Shared) -> Answer {
+    let engine = shared.engine();
+    let log = engine.transitions();
+    let log: Vec<Value> = log.iter().map(|transition| told(transition)).collect();
+    json(StatusCode::OK, &json!({ "dropped": engine.transitions_dropped(), "transitions": log }))
+}
+
+fn told(transition: &Transition<String>) -> Value {
+    json!({
+        "target": *transition.target,
+        "from": transition.from.as_str(),
+        "to": transition.to.as_str(),
+        "cause": transition.cause.as_str(),
+        "sequence": transition.sequence,
+        "generation": transition.generation,
+        "at_ms": u64::try_from(transition.at.as_millis()).unwrap_or(u64::MAX),
+        "wall": humantime::format_rfc3339_millis(transition.wall).to_string(),
+        "evidence": transition.evidence,
+    })
+}
+
+fn act(shared: &Shared, name: &str, action: &str) -> Answer {
+    let engine = shared.engine();
+    // Acting on a name that nobody configured would create it.
+    if engine.snapshot(name).is_none() {
+        return unknown(name);
+    }
+    let done = match action {
+        "force-open" => engine.force_open(name),
+        "disable" => engine.disable(name),
+        _ => engine.release(name),
+    };
+    match done {
+        Ok(changed) => {
+            tracing::info!(target_name = name, action, changed, "an operator acted");
+            let state = engine.snapshot(name).map(|snapshot| snapshot.state.as_str());
+            json(StatusCode::OK, &json!({ "name": name, "changed": changed, "state": state }))
+        }
+        Err(rejection) => error(StatusCode::SERVICE_UNAVAILABLE, &rejection.to_string()),
+    }
+}

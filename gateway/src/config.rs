@@ -1,0 +1,198 @@
+//! The configuration: a file of listeners, routes and targets, checked as a whole before anything starts.
+//!
+//! ```
+//! let config: portcullis_gateway::Config = r#"
+//!     listen = "127.0.0.1:8080"
+//!     [defaults]
+//!     timeout = "1s"
+//!     [[route]]
+//!     path = "/core/"
+//!     target = "core-banking"
+//!     [target.core-banking]
+//!     upstream = ["http://127.0.0.1:8110"]
+//!     max_in_flight = 3
+//! "#.parse()?;
+//! assert_eq!(config.targets[0].policy.max_in_flight(), 3);
+//! # Ok::<(), portcullis_gateway::ConfigErrors>(())
+//! ```
+
+mod error;
+mod policy;
+mod print;
+mod reader;
+mod routes;
+mod targets;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use http::uri::Authority;
+use portcullis::Policy;
+use toml::de::DeTable;
+
+pub use error::{ConfigError, ConfigErrors};
+use reader::{Report, fields};
+
+/// The keys at the top of the file.
+const KEYS: &[&str] = &[
+    "listen",
+    "admin",
+    "admin_token",
+    "max_concurrent",
+    "header_timeout",
+    "shutdown_timeout",
+    "defaults",
+    "route",
+    "target",
+];
+
+/// A checked configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where requests come in.
+    pub listen: SocketAddr,
+    /// Where the operator looks and acts; none if switched off.
+    pub admin: Option<SocketAddr>,
+    /// What a POST to the admin listener must carry as its bearer token.
+    pub admin_token: Option<String>,
+    /// The most requests that the whole process works on at once.
+    pub max_concurrent: u32,
+    /// How long a client may take to send the head of a request.
+    pub header_timeout: Duration,
+    /// How long requests may go on after the signal to stop.
+    pub shutdown_timeout: Duration,
+    /// The routes, in the order of the file.
+    pub routes: Vec<Route>,
+    /// The targets, in the order of the file.
+    pub targets: Vec<Target>,
+}
+
+/// Which requests go to which target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The host that is asked for, in lower case and without a port; any if none.
+    pub host: Option<String>,
+    /// What the path must begin with. The longest match wins; the path is forwarded as it came.
+    pub path: String,
+    /// The target's name.
+    pub target: String,
+    /// Whether answers stay open for as long as they like, such as long polls.
+    pub stream: bool,
+}
+
+/// A target: where it is, how long it may take, and its policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The name in routes, snapshots and answers.
+    pub name: String,
+    /// Where it is reached; taken in turn.
+    pub upstream: Vec<Authority>,
+    /// The longest wait for the connection and the head of the answer, and then between two pieces of its body.
+    pub timeout: Duration,
+    /// Whether answers stay open for as long as they like.
+    pub stream: bool,
+    /// When calls to it are admitted.
+    pub policy: Policy,
+}
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it, or that it can't be read.
+    pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigErrors::whole(format!("{} can't be read: {error}", path.display())))?;
+        text.parse()
+    }
+
+    /// What works, but may not be meant.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for target in &self.targets {
+            let name = &target.name;
+            if target.policy.max_in_flight() >= self.max_concurrent {
+                notes.push(format!("{name} alone can fill the process: its max_in_flight isn't under max_concurrent"));
+            }
+            if !self.routes.iter().any(|route| route.target == *name) {
+                notes.push(format!("no route leads to {name}"));
+            }
+        }
+        notes
+    }
+
+    /// Whether the admin listener can be reached from other machines.
+    #[must_use]
+    pub fn admin_is_public(&self) -> bool {
+        self.admin.is_some_and(|address| !address.ip().to_canonical().is_loopback())
+    }
+}
+
+impl FromStr for Config {
+    type Err = ConfigErrors;
+
+    fn from_str(text: &str) -> Result<Self, ConfigErrors> {
+        let (root, broken) = DeTable::parse_recoverable(text);
+        let mut report = Report::new(text);
+        for error in broken {
+            report.add(&error.span().unwrap_or(0..0), "", error.message().trim_end());
+        }
+        if !report.errors.is_empty() {
+            // What was recovered from a broken file would only lead to errors about errors.
+            return Err(ConfigErrors::new(report.errors));
+        }
+        let config = read(root.get_ref(), &mut report);
+        if report.errors.is_empty() { Ok(config) } else { Err(ConfigErrors::new(report.errors)) }
+    }
+}
+
+/// Reads what can be read; complete only if nothing was reported.
+fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
+    let hour = Duration::from_hours(1);
+    let tick = Duration::from_millis(1);
+    let get = fields(report, root, "", KEYS);
+    let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let admin = get("admin");
+    let admin = match &admin {
+        Some(field) if field.value.as_str() == Some("off") => None,
+        Some(field) => field.address(report),
+        None => Some(local(9090)),
+    };
+    let targets = targets::read(report, get("target"), get("defaults"));
+    let config = Config {
+        listen: get("listen").and_then(|field| field.address(report)).unwrap_or(local(8080)),
+        admin,
+        admin_token: get("admin_token").and_then(|field| token(report, &field)),
+        max_concurrent: get("max_concurrent").and_then(|field| field.whole(report, 1..=1_000_000)).unwrap_or(512),
+        header_timeout: get("header_timeout")
+            .and_then(|field| field.duration(report, tick..=hour))
+            .unwrap_or(Duration::from_secs(10)),
+        shutdown_timeout: get("shutdown_timeout")
+            .and_then(|field| field.duration(report, tick..=hour))
+            .unwrap_or(Duration::from_secs(10)),
+        routes: routes::read(report, get("route"), get("target")),
+        targets,
+    };
+    if config.listen.port() != 0
+        && config.admin == Some(config.listen)
+        && let Some(field) = get("admin").or_else(|| get("listen"))
+    {
+        field.refuse(report, "another address than the proxy's own listener");
+    }
+    config
+}
+
+fn token(report: &mut Report<'_>, field: &reader::Field<'_>) -> Option<String> {
+    const ALLOWED: &str = "16 to 256 visible ASCII characters";
+    let token = field.text(report, ALLOWED)?;
+    if (16..=256).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Some(token.to_owned());
+    }
+    // Never shown: errors end up in logs.
+    report.add(&field.span, field.name.clone(), format!("the token is out of range: must be {ALLOWED}"));
+    None
+}

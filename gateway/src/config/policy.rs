@@ -1,0 +1,136 @@
+//! A target's policy: its own fields over the defaults', each error with the line of the field that caused it.
+
+use std::time::Duration;
+
+use portcullis::{Policy, PolicyBuilder};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
+
+use super::reader::{Field, Report, join};
+use super::targets::OWN;
+
+/// What to say of a value that isn't even of the right kind. The engine tells the range of those that are.
+const ALLOWED: &[(&str, &str)] = &[
+    ("max_in_flight", "a whole number from 1 to 16777214, or \"unlimited\""),
+    ("consecutive_failures", "a whole number from 1 to 4294967295"),
+    ("window", "{ calls = 1 to 100 }, { time = \"10s\", buckets = 1 to 64 } or \"none\""),
+    ("min_calls", "a whole number from 1 to the window's calls"),
+    ("failure_rate", "a number above 0 and at most 1, or \"none\""),
+    ("failures", "a whole number from 1 to the window's calls"),
+    ("slow_call", "a duration above 0, such as \"3s\""),
+    ("slow_rate", "a number above 0 and at most 1"),
+    ("open_wait", "a duration from \"1ms\" to \"365d\""),
+    ("backoff", "a number from 1 to 1000"),
+    ("open_wait_max", "a duration from open_wait to \"365d\""),
+    ("jitter", "a number from 0 to 1"),
+    ("max_probes", "a whole number from 1 to 31"),
+    ("successes_to_close", "a whole number from 1 to 31"),
+    ("probe_lease", "a duration from \"1s\" to \"365d\""),
+    ("on_abandon", "\"ignore\", \"failure\" or { failure_after = \"500ms\" }"),
+    ("ignored_probes", "a whole number from 1 to 1000000"),
+];
+
+/// Reports the policy fields of a table that are unknown or can't be read, and returns the others.
+pub(super) fn check_keys<'d>(report: &mut Report<'_>, path: &str, table: &'d DeTable<'d>) -> DeTable<'d> {
+    let mut fit = DeTable::new();
+    for (key, value) in table.iter().filter(|(key, _)| !OWN.contains(&key.get_ref().as_ref())) {
+        let name = key.get_ref().as_ref();
+        let mut alone = DeTable::new();
+        alone.insert(key.clone(), value.clone());
+        let Err(error) = builder(alone.clone()) else {
+            fit.extend(alone);
+            continue;
+        };
+        let full = join(path, name);
+        match ALLOWED.iter().find(|(known, _)| *known == name) {
+            Some((_, allowed)) => {
+                let field = Field::new(full, value);
+                // The engine's own words if it has judged the value, ours if it couldn't read one.
+                match error.message().trim().split_once(" is out of range: ") {
+                    Some((_, must)) => field.refuse(report, must.trim_start_matches("must be ")),
+                    None => field.refuse(report, allowed),
+                }
+            }
+            None => {
+                let known: Vec<&str> = OWN.iter().copied().chain(ALLOWED.iter().map(|(name, _)| *name)).collect();
+                report.add(&key.span(), full, format!("unknown field: must be one of {}", known.join(", ")));
+            }
+        }
+    }
+    fit
+}
+
+/// Merges the fields and builds the policy. Each field is judged, not only up to the first that is refused.
+pub(super) fn read(
+    report: &mut Report<'_>,
+    target: &Field<'_>,
+    own: &DeTable<'_>,
+    defaults: &DeTable<'_>,
+    timeout: Duration,
+) -> Option<Policy> {
+    let own = check_keys(report, &target.name, own);
+    // The defaults are reported once, where they stand, not with every target.
+    let mut merged = check_keys(&mut Report::new(""), "defaults", defaults);
+    for (key, value) in &own {
+        merged.remove(key.get_ref().as_ref());
+        merged.insert(key.clone(), value.clone());
+    }
+    let mut sound = true;
+    loop {
+        let built = builder(merged.clone()).map_err(|error| (String::new(), error.message().trim().to_owned()));
+        let built = built.and_then(|builder| {
+            builder.build().map_err(|error| {
+                let message = format!("{} is out of range: must be {}", error.value(), error.expected());
+                (error.field().to_owned(), message)
+            })
+        });
+        let built = built.and_then(|policy| outlasting(policy, timeout, merged.contains_key(LEASE)));
+        let (field, message) = match built {
+            Ok(policy) => return sound.then_some(policy),
+            Err(error) => error,
+        };
+        sound = false;
+        // A part of a field, such as `window.calls`, is reported under its name and left out with the whole.
+        let (key, part) = field.split_once('.').map_or((field.as_str(), None), |(key, part)| (key, Some(part)));
+        let inherited = !own.contains_key(key) && merged.contains_key(key);
+        let from = if inherited { " (set in defaults)" } else { "" };
+        let culprit = merged.remove(key);
+        let whole = culprit.as_ref().map_or(target.span.clone(), Spanned::span);
+        let inner = culprit.as_ref().and_then(|value| value.get_ref().get(part?));
+        let name = part.map_or_else(|| join(&target.name, key), |part| format!("{}.{part}", join(&target.name, key)));
+        let (span, message) = (inner.map_or(whole, Spanned::span), format!("{message}{from}"));
+        // One default that is wrong is one error, however many targets have it.
+        if !(inherited && report.has(&span, &message)) {
+            report.add(&span, name, message);
+        }
+        culprit?;
+    }
+}
+
+const LEASE: &str = "probe_lease";
+
+/// A probe must be able to time out before its slot is given to another: the lease has to be longer than the timeout.
+fn outlasting(policy: Policy, timeout: Duration, is_set: bool) -> Result<Policy, (String, String)> {
+    let written = toml::Table::try_from(&policy).ok();
+    let written = written.as_ref().and_then(|fields| fields.get(LEASE)?.as_str());
+    let lease = written.and_then(|text| humantime::parse_duration(text).ok());
+    match lease {
+        Some(lease) if lease > timeout => Ok(policy),
+        Some(lease) if is_set => {
+            let (lease, timeout) = (humantime::format_duration(lease), humantime::format_duration(timeout));
+            Err((
+                LEASE.to_owned(),
+                format!("{lease} is out of range: must be more than the timeout, which is {timeout}"),
+            ))
+        }
+        _ => {
+            let longer = policy.to_builder().probe_lease(timeout + Duration::from_secs(1)).build();
+            longer.map_err(|error| (LEASE.to_owned(), error.to_string()))
+        }
+    }
+}
+
+fn builder(table: DeTable<'_>) -> Result<PolicyBuilder, toml::de::Error> {
+    PolicyBuilder::deserialize(Deserializer::from(Spanned::new(0..0, table)))
+}

@@ -1,0 +1,70 @@
+//! The effective configuration as text: what `check` prints, and a file that means the same.
+
+use std::fmt;
+use std::time::Duration;
+
+use toml::Value;
+
+use super::reader::join;
+use super::{Config, Route, Target};
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "listen = {}", text(&self.listen))?;
+        match self.admin {
+            Some(admin) => writeln!(f, "admin = {}", text(&admin))?,
+            None => writeln!(f, "admin = \"off\"")?,
+        }
+        if self.admin_token.is_some() {
+            writeln!(f, "# admin_token is set; it isn't shown")?;
+        }
+        writeln!(f, "max_concurrent = {}", self.max_concurrent)?;
+        writeln!(f, "header_timeout = {}", duration(self.header_timeout))?;
+        writeln!(f, "shutdown_timeout = {}", duration(self.shutdown_timeout))?;
+        for route in &self.routes {
+            write!(f, "\n{route}")?;
+        }
+        for target in &self.targets {
+            write!(f, "\n{target}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[[route]]")?;
+        if let Some(host) = &self.host {
+            writeln!(f, "host = {}", text(host))?;
+        }
+        writeln!(f, "path = {}", text(&self.path))?;
+        writeln!(f, "target = {}", text(&self.target))?;
+        if self.stream {
+            writeln!(f, "stream = true")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[{}]", join("target", &self.name))?;
+        let upstream = self.upstream.iter().map(|authority| Value::from(format!("http://{authority}"))).collect();
+        writeln!(f, "upstream = {}", Value::Array(upstream))?;
+        writeln!(f, "timeout = {}", duration(self.timeout))?;
+        writeln!(f, "stream = {}", self.stream)?;
+        let policy = toml::Table::try_from(&self.policy).map_err(|_| fmt::Error)?;
+        for (key, value) in &policy {
+            writeln!(f, "{key} = {value}")?;
+        }
+        Ok(())
+    }
+}
+
+fn text(value: &impl ToString) -> Value {
+    Value::String(value.to_string())
+}
+
+fn duration(value: Duration) -> Value {
+    text(&humantime::format_duration(value))
+}

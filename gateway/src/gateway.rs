@@ -1,0 +1,115 @@
+//! A running gateway: its two listeners and what they share.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use portcullis::Engine;
+use tokio::net::TcpListener;
+
+use crate::admin::Admin;
+use crate::config::Config;
+use crate::proxy::Proxy;
+use crate::server::Server;
+use crate::shared::Shared;
+
+/// The admin listener only waits for answers that take no time.
+const ADMIN_GRACE: Duration = Duration::from_millis(200);
+
+/// A gateway at work. Dropping it cuts everything off; [`Gateway::shutdown`] doesn't.
+#[derive(Debug)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+    proxy: Server,
+    admin: Option<Server>,
+    // As configured; a reload can't change them.
+    listeners: (SocketAddr, Option<SocketAddr>, Duration),
+    grace: Duration,
+}
+
+impl Gateway {
+    /// Opens the listeners and starts to serve.
+    ///
+    /// # Errors
+    ///
+    /// A listener can't be opened, or the admin listener would be reachable from other machines and there is no token.
+    pub async fn start(config: Config) -> io::Result<Self> {
+        if config.admin_is_public() && config.admin_token.is_none() {
+            let message = "the admin listener isn't on loopback: set admin_token, or PORTCULLIS_ADMIN_TOKEN";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let shared = Shared::new(&config).map_err(io::Error::other)?;
+        let proxy = Server::start(bind(config.listen).await?, config.header_timeout, Proxy::new(Arc::clone(&shared)))?;
+        let admin = match config.admin {
+            Some(address) => {
+                let admin = Admin::new(Arc::clone(&shared));
+                Some(Server::start(bind(address).await?, config.header_timeout, admin)?)
+            }
+            None => None,
+        };
+        let listeners = (config.listen, config.admin, config.header_timeout);
+        Ok(Self { shared, proxy, admin, listeners, grace: config.shutdown_timeout })
+    }
+
+    /// Where requests come in.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.proxy.address()
+    }
+
+    /// Where the operator looks and acts.
+    #[must_use]
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(Server::address)
+    }
+
+    /// The engine that decides.
+    #[must_use]
+    pub fn engine(&self) -> &Engine<String> {
+        self.shared.engine()
+    }
+
+    /// The requests in the process: those that count against `max_concurrent`.
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        self.shared.cap().inside()
+    }
+
+    /// Puts another configuration in force: routes, targets, policies, the cap, the token. Targets keep their state, calls
+    /// in flight go on. The listeners stay where they are.
+    ///
+    /// # Errors
+    ///
+    /// The engine has no room for the targets.
+    pub fn reload(&mut self, config: &Config) -> io::Result<()> {
+        let listeners = (config.listen, config.admin, config.header_timeout);
+        if listeners != self.listeners {
+            tracing::warn!("another listen, admin or header_timeout takes effect at the next start");
+        }
+        let public = self.admin_address().is_some_and(|address| !address.ip().to_canonical().is_loopback());
+        if public && config.admin_token.is_none() {
+            return Err(io::Error::other("the admin listener isn't on loopback and the new file has no admin_token"));
+        }
+        self.shared.apply(config).map_err(io::Error::other)?;
+        self.grace = config.shutdown_timeout;
+        Ok(())
+    }
+
+    /// Stops accepting, lets what runs finish within `shutdown_timeout`, and cuts the rest. Returns how many
+    /// connections were cut.
+    pub async fn shutdown(self) -> usize {
+        self.shared.start_draining();
+        let cut = self.proxy.shutdown(self.grace).await;
+        if let Some(admin) = self.admin {
+            admin.shutdown(ADMIN_GRACE).await;
+        }
+        cut
+    }
+}
+
+async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("can't listen on {address}: {error}")))
+}

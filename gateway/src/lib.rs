@@ -1,0 +1,34 @@
+//! The gateway of portcullis: a reverse proxy in which a dead target hurts nobody else.
+//!
+//! The way of a request: [`Config`] names the routes, `route` picks the target, `proxy` asks the process-wide cap and then
+//! the target's stack, which is the engine's admission layer around one attempt at an `upstream`. `admin` is the
+//! operator's listener, `server` the accept loop of both, [`demo`] the demonstration.
+//!
+//! # What it doesn't do
+//!
+//! - TLS, in or out: put it behind something that ends TLS, and keep the upstreams on a network that needs none.
+//! - Upgrades (WebSocket) and tunnels: refused with 501.
+//! - Retries: one attempt each; an upstream that fails is the caller's to judge.
+//! - Buffering: a client that sends or reads slowly holds a place of its target for as long. It isn't held against the
+//!   target, but it counts against its limit.
+#![warn(missing_docs)]
+
+mod admin;
+mod body;
+mod cap;
+mod config;
+pub mod demo;
+mod gateway;
+mod headers;
+mod proxy;
+mod reply;
+mod route;
+pub mod serve;
+mod server;
+mod shared;
+mod stack;
+mod uploading;
+mod upstream;
+
+pub use config::{Config, ConfigError, ConfigErrors, Route, Target};
+pub use gateway::Gateway;

@@ -1,0 +1,108 @@
+//! The command line of the gateway.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use portcullis_gateway::{Config, demo, serve};
+use tracing_subscriber::EnvFilter;
+
+/// A reverse proxy in which a dead target hurts nobody else.
+#[derive(Debug, Parser)]
+#[command(name = "portcullis", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the proxy until SIGTERM; SIGHUP reads the configuration again.
+    Serve {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Check a configuration and print what is in effect for each target; exit code 2 if it is wrong.
+    Check {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Show an outage over real loopback connections, with portcullis and without.
+    Demo {
+        /// Print one JSON object and nothing else to standard output.
+        #[arg(long)]
+        json: bool,
+        /// How long the load of each of the two runs takes; less than 6 is taken as 6.
+        #[arg(long, value_name = "N", default_value_t = demo::DEFAULT_SECONDS,
+              value_parser = clap::value_parser!(u64).range(1..=600))]
+        seconds: u64,
+    },
+}
+
+/// What a configuration that is wrong ends with.
+const WRONG_CONFIG: u8 = 2;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve { config } => {
+            log_to_stderr("info");
+            match serve::run(&config).await {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(serve::Error::Config(errors)) => refused(&config, &errors),
+                Err(error) => failed(&error),
+            }
+        }
+        Command::Check { config } => match Config::load(&config) {
+            Ok(effective) => {
+                let notes: String = effective.notes().iter().map(|note| format!("# note: {note}\n")).collect();
+                print(&format!("{notes}{effective}"))
+            }
+            Err(errors) => refused(&config, &errors),
+        },
+        Command::Demo { json, seconds } => {
+            log_to_stderr("error");
+            match demo::play(seconds, json).await {
+                Ok(report) => shown(&report, json),
+                Err(error) => failed(&error),
+            }
+        }
+    }
+}
+
+/// Prints the report; a run in which the healthy upstream lost a request is a failure.
+fn shown(report: &demo::Report, json: bool) -> ExitCode {
+    let text = if json { serde_json::to_string(report).unwrap_or_default() + "\n" } else { demo::table(report) };
+    if print(&text) == ExitCode::SUCCESS && report.with.bystanders_lost() == 0 && report.with.recovered() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    // A closed pipe is the reader's decision, not worth a panic.
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn refused(file: &std::path::Path, errors: &portcullis_gateway::ConfigErrors) -> ExitCode {
+    eprintln!("{}: the configuration is refused\n{errors}", file.display());
+    ExitCode::from(WRONG_CONFIG)
+}
+
+fn failed(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("portcullis: {error}");
+    ExitCode::FAILURE
+}
+
+fn log_to_stderr(level: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let color = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color).with_writer(std::io::stderr).init();
+}

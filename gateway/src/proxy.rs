@@ -1,0 +1,88 @@
+//! The way of one request: route, cap, admission, attempt, answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::UPGRADE;
+use http::{Method, Request, Response};
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use portcullis::tower::Error;
+
+use crate::body::{Held, Upload};
+use crate::cap::Place;
+use crate::headers;
+use crate::reply::Reply;
+use crate::server::Handler;
+use crate::shared::Shared;
+use crate::stack::Answer;
+use crate::uploading;
+use crate::upstream::Stream;
+
+/// Answers clients.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl Handler for Proxy {
+    type Body = Either<Held<Answer, Place>, Full<Bytes>>;
+
+    async fn handle(self, request: Request<Incoming>, peer: SocketAddr) -> Response<Self::Body> {
+        self.answer(request, peer).await.unwrap_or_else(|own| own.map(Either::Right))
+    }
+}
+
+impl Proxy {
+    /// The upstream's answer, or else the gateway's own.
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Result<Response<<Self as Handler>::Body>, Response<Full<Bytes>>> {
+        if asks_for_another_protocol(&request) {
+            return Err(Reply::no_upgrade().into_response());
+        }
+        let Some(way) = self.shared.live().routes().find(&request).cloned() else {
+            return Err(Reply::no_route().into_response());
+        };
+        let target = way.stack.name();
+        let cap = self.shared.cap();
+        let Some(place) = cap.enter() else {
+            return Err(Reply::full(target, cap.limit()).into_response());
+        };
+        let mut request = request.map(Upload::new);
+        headers::prepare(&mut request, peer.ip());
+        if way.stream {
+            request.extensions_mut().insert(Stream);
+        }
+        let answer = match request.body().progress() {
+            None => way.stack.call(request).await,
+            Some(progress) => {
+                let stack = Arc::clone(&way.stack);
+                uploading::finish(progress, async move { stack.call(request).await }).await
+            }
+        };
+        match answer {
+            Ok(response) => Ok(response.map(|body| Either::Left(Held::new(body, place)))),
+            Err(Error::Rejected(rejection)) => Err(Reply::rejected(target, rejection).into_response()),
+            Err(Error::Inner(error)) => {
+                tracing::debug!(target_name = target, %error, "a call failed");
+                Err(Reply::failed(target, &error).into_response())
+            }
+        }
+    }
+}
+
+/// Tunnels, and upgrades but the one to HTTP/2, which a client offers and a server may pass over.
+fn asks_for_another_protocol<B>(request: &Request<B>) -> bool {
+    let upgrades = |value: &http::HeaderValue| !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"h2c");
+    request.method() == Method::CONNECT || request.headers().get_all(UPGRADE).iter().any(upgrades)
+}

@@ -1,0 +1,157 @@
+//! The gateway's own answers: JSON with a stable code, and when to come back.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use portcullis::Rejection;
+use serde::Serialize;
+
+use crate::upstream::CallError;
+
+/// What to wait where nobody can tell when it will work again: the least that `Retry-After` can say.
+const HINT: Duration = Duration::from_secs(1);
+
+/// An answer that didn't come from an upstream.
+#[derive(Debug, Serialize)]
+pub(crate) struct Reply<'a> {
+    #[serde(skip)]
+    status: StatusCode,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
+    reason: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+impl<'a> Reply<'a> {
+    /// The target's breaker or bulkhead said no.
+    pub(crate) fn rejected(target: &'a str, rejection: Rejection) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            code: rejection.code(),
+            target: Some(target),
+            reason: rejection.reason(),
+            message: rejection.to_string(),
+            retry_after_ms: Some(millis_up(rejection.retry_after().unwrap_or(HINT))),
+        }
+    }
+
+    /// The process as a whole is at its cap.
+    pub(crate) fn full(target: &'a str, limit: u32) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            code: "E905",
+            target: Some(target),
+            reason: "process",
+            message: format!("the gateway works on {limit} requests already"),
+            retry_after_ms: Some(millis_up(HINT)),
+        }
+    }
+
+    /// The call was made and brought no answer.
+    pub(crate) fn failed(target: &'a str, error: &CallError) -> Self {
+        let (status, code, reason) = match error {
+            CallError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "E901", "timeout"),
+            CallError::Unreachable(_) => (StatusCode::BAD_GATEWAY, "E902", "unreachable"),
+            CallError::Broken(_) => (StatusCode::BAD_GATEWAY, "E902", "broken"),
+            CallError::Client { .. } => (StatusCode::REQUEST_TIMEOUT, "E408", "client"),
+        };
+        let blameless = matches!(error, CallError::Client { .. });
+        Self {
+            status,
+            code,
+            target: Some(target),
+            reason,
+            message: error.to_string(),
+            retry_after_ms: (!blameless).then(|| millis_up(HINT)),
+        }
+    }
+
+    /// No route leads anywhere for this request.
+    pub(crate) fn no_route() -> Self {
+        Self::plain(StatusCode::NOT_FOUND, "E404", "no_route", "no route for this host and path")
+    }
+
+    /// The request asks for a protocol that isn't spoken here.
+    pub(crate) fn no_upgrade() -> Self {
+        Self::plain(StatusCode::NOT_IMPLEMENTED, "E501", "upgrade", "upgrades and tunnels are not supported")
+    }
+
+    fn plain(status: StatusCode, code: &'static str, reason: &'static str, message: &str) -> Self {
+        Self { status, code, target: None, reason, message: message.to_owned(), retry_after_ms: None }
+    }
+
+    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = json(self.status, &self);
+        if let Some(wait) = self.retry_after_ms {
+            let seconds = wait.div_ceil(1_000).max(1);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// Rounded up, so that nobody comes back too early.
+fn millis_up(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// A response with a JSON body.
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Full<Bytes>> {
+    // Only a map with keys that aren't text can't be written, and there is none.
+    let body = serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec());
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// A response that names the methods that would do.
+pub(crate) fn method_not_allowed(allowed: &'static str) -> Response<Full<Bytes>> {
+    let message = serde_json::json!({ "error": format!("use {allowed}") });
+    let mut response = json(StatusCode::METHOD_NOT_ALLOWED, &message);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(reply: Reply<'_>) -> (Response<Full<Bytes>>, serde_json::Value) {
+        let text = serde_json::to_value(&reply).unwrap();
+        (reply.into_response(), text)
+    }
+
+    #[test]
+    fn retry_after_is_rounded_up_to_whole_seconds() {
+        let wait = Duration::from_micros(2_000_001);
+        let (response, json) = body(Reply::rejected("core-banking", Rejection::Open { retry_after: wait }));
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()["retry-after"], "3");
+        assert_eq!(json["retry_after_ms"], 2001);
+        assert_eq!((json["code"].as_str(), json["reason"].as_str()), (Some("E904"), Some("open")));
+        assert_eq!(json["target"], "core-banking");
+    }
+
+    #[test]
+    fn a_full_share_says_the_least_that_the_header_can() {
+        let (response, json) = body(Reply::rejected("claims", Rejection::Saturated { limit: 3 }));
+        assert_eq!(response.headers()["retry-after"], "1");
+        assert_eq!((json["code"].as_str(), json["reason"].as_str()), (Some("E905"), Some("saturated")));
+    }
+
+    #[test]
+    fn no_route_names_no_target() {
+        let (response, json) = body(Reply::no_route());
+        assert_eq!(response.status(), 404);
+        assert!(json.get("target").is_none() && json.get("retry_after_ms").is_none());
+    }
+}

@@ -1,0 +1,198 @@
+//! One attempt at one of a target's upstreams: the client, the turn that each URL takes, and the timeout.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, Request, Response, Uri, Version, header};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::Instant;
+use tower::Service;
+
+use crate::body::{Download, Progress, Upload};
+use crate::headers::strip_hop_by_hop;
+
+/// The pool of connections that all targets share, each upstream with its own part.
+pub(crate) type Client = legacy::Client<HttpConnector, Upload>;
+
+/// How much longer a call that was given up keeps its place. Its connection is closed by another task, and the upstream has
+/// to notice: only then may the next call come, or the upstream holds more than its limit.
+const LETTING_GO: Duration = Duration::from_millis(5);
+
+/// Marks requests and answers that may stay open for as long as they like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream;
+
+/// Why an attempt brought no answer.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// No head of an answer in time.
+    Timeout {
+        /// The time that there was.
+        limit: Duration,
+    },
+    /// No connection.
+    Unreachable(String),
+    /// A connection, but what came back wasn't an answer.
+    Broken(String),
+    /// The client, not the upstream, left its part undone.
+    Client {
+        /// What it did.
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout { limit } => write!(f, "no answer within {limit:?}"),
+            Self::Unreachable(why) => write!(f, "no connection: {why}"),
+            Self::Broken(why) => write!(f, "no usable answer: {why}"),
+            Self::Client { what } => write!(f, "the client {what}"),
+        }
+    }
+}
+
+impl StdError for CallError {}
+
+/// Makes the client of the upstreams.
+pub(crate) fn client() -> Client {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    legacy::Client::builder(TokioExecutor::new())
+        // Shorter than the 5 s after which many servers close: a call on a connection that closes meanwhile is lost.
+        .pool_idle_timeout(Duration::from_secs(4))
+        .pool_max_idle_per_host(256)
+        .pool_timer(TokioTimer::new())
+        .timer(TokioTimer::new())
+        .build(connector)
+}
+
+/// A target's upstreams, as the innermost service of its stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    client: Client,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    authorities: Vec<Authority>,
+    next: AtomicUsize,
+    timeout: Duration,
+    stream: bool,
+}
+
+impl Upstream {
+    pub(crate) fn new(client: Client, target: &crate::config::Target) -> Self {
+        let (authorities, timeout, stream) = (target.upstream.clone(), target.timeout, target.stream);
+        Self { client, shared: Arc::new(Shared { authorities, next: AtomicUsize::new(0), timeout, stream }) }
+    }
+}
+
+impl Service<Request<Upload>> for Upstream {
+    type Response = Response<Download>;
+    type Error = CallError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Download>, CallError>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Upload>) -> Self::Future {
+        let (client, shared) = (self.client.clone(), Arc::clone(&self.shared));
+        Box::pin(async move { attempt(&client, &shared, request).await })
+    }
+}
+
+async fn attempt(
+    client: &Client,
+    shared: &Shared,
+    mut request: Request<Upload>,
+) -> Result<Response<Download>, CallError> {
+    let turn = shared.next.fetch_add(1, Ordering::Relaxed) % shared.authorities.len().max(1);
+    let Some(authority) = shared.authorities.get(turn) else {
+        return Err(CallError::Unreachable("the target has no upstream".to_owned()));
+    };
+    *request.uri_mut() = at(authority, request.uri());
+    *request.version_mut() = Version::HTTP_11;
+    let declared = shared.stream || request.extensions().get::<Stream>().is_some();
+    let upload = request.body().progress();
+    let answer = answer(client.request(request), shared.timeout, upload.as_deref()).await;
+    if let Err(CallError::Timeout { .. }) = answer {
+        tokio::time::sleep(LETTING_GO).await;
+    }
+    let answer = answer?;
+    let (mut head, body) = answer.into_parts();
+    if head.status.is_informational() {
+        return Err(CallError::Broken(format!("an interim answer, {}, in place of one", head.status)));
+    }
+    strip_hop_by_hop(&mut head.headers);
+    head.version = Version::HTTP_11;
+    let stream = declared || is_event_stream(&head.headers);
+    if stream {
+        head.extensions.insert(Stream);
+    }
+    let limit = (!stream).then_some(shared.timeout);
+    Ok(Response::from_parts(head, Download::new(body, limit, upload)))
+}
+
+/// Waits for the head of the answer: `limit` from the start, or from when the client last sent a piece of its body.
+async fn answer<R>(
+    response: impl Future<Output = Result<R, legacy::Error>>,
+    limit: Duration,
+    upload: Option<&Progress>,
+) -> Result<R, CallError> {
+    let mut response = std::pin::pin!(response);
+    let mut deadline = Instant::now() + limit;
+    loop {
+        match tokio::time::timeout_at(deadline, response.as_mut()).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(_)) if upload.is_some_and(Progress::has_failed) => {
+                return Err(CallError::Client { what: "broke off its request" });
+            }
+            Ok(Err(error)) if error.is_connect() => return Err(CallError::Unreachable(causes(&error))),
+            Ok(Err(error)) => return Err(CallError::Broken(causes(&error))),
+            Err(_) => {}
+        }
+        let later = upload.map(|upload| upload.last() + limit);
+        match later.filter(|&later| later > deadline) {
+            Some(later) => deadline = later,
+            None if upload.is_some_and(Progress::is_clients_turn) => {
+                return Err(CallError::Client { what: "sent no more of its request" });
+            }
+            None => return Err(CallError::Timeout { limit }),
+        }
+    }
+}
+
+/// The same path and query at an upstream.
+fn at(authority: &Authority, asked: &Uri) -> Uri {
+    let mut parts = http::uri::Parts::default();
+    parts.scheme = Some(Scheme::HTTP);
+    parts.authority = Some(authority.clone());
+    parts.path_and_query = Some(asked.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
+    // All three parts are there, which is the only thing that is asked of them.
+    Uri::from_parts(parts).unwrap_or_default()
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+/// The last cause says most: `Connection refused`, not `client error`.
+fn causes(error: &dyn StdError) -> String {
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}
