@@ -3,4 +3,26 @@
 mod common;
 mod rules {
     mod admission;
+    mod bulkhead;
+    mod calls;
+    mod defaults;
+    mod events;
+    mod eviction;
+    mod forced;
+    mod handles;
+    mod leases;
+    mod observers;
+    mod outcomes;
+    mod policy;
+    mod probes;
+    mod reconfigure;
+    mod refusals;
+    mod retry_after;
+    mod snapshots;
+    mod spans;
+    mod subscriptions;
+    mod tenants;
+    mod time;
+    mod waits;
+    mod windows;
 }

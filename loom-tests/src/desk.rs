@@ -1,0 +1,138 @@
+//! A target at which the models ask and settle, as the engine does but for keys and observers.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use portcullis::internals::{Change, Counts, Ending, GateWord, Now, Reading, Refused, Step, Terms, Token, Words};
+use portcullis::{Cause, Outcome, Policy, Settled};
+
+/// What a racer was told, and the transition that it made on the way.
+pub type Said = (&'static str, Option<Cause>);
+
+#[derive(Debug)]
+pub struct Desk {
+    pub words: Words,
+    policy: Policy,
+    /// Permits that were granted before the race.
+    granted: Vec<Token>,
+    /// Each transition reported so far. Plain std: loom's threads take turns, and none is switched away from inside.
+    changes: Mutex<Vec<(u32, Cause)>>,
+    /// Tenants that the slot has had before this one.
+    evicted: AtomicU32,
+}
+
+/// A clock that stands at `millis`: time in a model is what the model says.
+fn at(millis: u64) -> Reading<impl Fn() -> Now> {
+    Reading::new(move || Now::from_millis(millis))
+}
+
+impl Desk {
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        let words = Words::new(policy.max_in_flight(), 0);
+        Self { words, policy, granted: Vec::new(), changes: Mutex::default(), evicted: AtomicU32::new(0) }
+    }
+
+    /// With `calls` admitted before the race.
+    #[must_use]
+    pub fn with_calls(policy: Policy, calls: usize) -> Self {
+        let mut desk = Self::new(policy);
+        for _ in 0..calls {
+            desk.grant(0);
+        }
+        desk
+    }
+
+    /// Admits a call at `millis`, before the race.
+    pub fn grant(&mut self, millis: u64) {
+        let (token, _) = self.admit(millis);
+        self.granted.extend(token.ok());
+    }
+
+    /// A permit that was granted before the race.
+    #[must_use]
+    pub fn granted(&self, index: usize) -> Token {
+        self.granted[index]
+    }
+
+    pub fn admit(&self, millis: u64) -> (Result<Token, &'static str>, Option<Cause>) {
+        let (answer, change) = self.words.admit(&self.policy, false, &at(millis));
+        let answer = answer.map_err(|refused| match refused {
+            Refused::Rejected(rejection) => rejection.reason(),
+            Refused::Retired => "retired",
+        });
+        (answer, self.note(change))
+    }
+
+    /// Asks at `millis` and keeps what it got.
+    pub fn ask(&self, millis: u64) -> Said {
+        match self.admit(millis) {
+            (Ok(token), cause) => (if token.is_probe { "probes" } else { "enters" }, cause),
+            (Err(reason), cause) => (reason, cause),
+        }
+    }
+
+    pub fn settle(&self, token: Token, outcome: Outcome) -> Said {
+        self.end(token, Ending::Settled(outcome), 0)
+    }
+
+    /// Records how a call ended, and gives its permit back last.
+    pub fn end(&self, token: Token, ending: Ending, millis: u64) -> Said {
+        let said = self.record(token, ending, millis);
+        self.words.release(token);
+        said
+    }
+
+    /// Records an outcome of the slot's first tenant.
+    pub fn record(&self, token: Token, ending: Ending, millis: u64) -> Said {
+        let terms = Terms { policy: &self.policy, policy_version: 0 };
+        let (settled, change) = self.words.record(token, ending, terms, &at(millis));
+        assert_eq!(self.evicted.load(Ordering::Relaxed), 0, "an outcome reached another tenant");
+        (if settled == Settled::Recorded { "recorded" } else { "stale" }, self.note(change))
+    }
+
+    pub fn by_hand(&self, cause: Cause, step: impl Fn(GateWord) -> Step) -> Said {
+        ("by hand", self.note(self.words.by_hand(cause, Now::default(), step)))
+    }
+
+    /// Hands the slot to another tenant if nothing is in flight, in the order of the registry.
+    pub fn recycle(&self) -> Said {
+        if !self.words.bulkhead.retire() {
+            return ("stays", None);
+        }
+        self.evicted.store(1, Ordering::Relaxed);
+        let said = self.by_hand(Cause::Forgotten, |gate| gate.forget(Now::default()));
+        self.words.bulkhead.reinstate(self.policy.max_in_flight());
+        said
+    }
+
+    fn note(&self, change: Option<Change>) -> Option<Cause> {
+        let change = change?;
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.push((change.moved.to.generation(), change.cause));
+        Some(change.cause)
+    }
+
+    /// Asserts that each generation was begun and reported exactly once, and returns the gate as it is.
+    pub fn gate(&self) -> GateWord {
+        let gate = self.words.gate.load();
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported: Vec<u32> = changes.iter().map(|(generation, _)| *generation).collect();
+        reported.sort_unstable();
+        let begun: Vec<u32> = (1..=gate.generation()).collect();
+        assert_eq!(reported, begun, "each new generation is one transition");
+        gate
+    }
+
+    /// Calls, failures and slow calls of the present window, and the streak.
+    pub fn window(&self) -> (Counts, u64) {
+        let gate = self.words.gate.load();
+        let counts = self.words.window(gate, &self.policy, Now::default()).unwrap_or_default();
+        (counts, self.words.streak.count(gate.generation()))
+    }
+
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.words.bulkhead.usage().in_flight
+    }
+}

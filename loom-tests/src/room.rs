@@ -1,0 +1,155 @@
+//! A bulkhead, the real one or a twin, with its calls counted from outside.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use loom::sync::atomic::AtomicBool;
+use portcullis::internals::Bulkhead;
+
+/// What the models do with a bulkhead.
+pub trait Permits: Send + Sync + 'static {
+    fn with_limit(limit: u32) -> Self;
+    fn stripes(&self) -> usize;
+    fn acquire(&self, stripe: usize) -> bool;
+    fn release(&self, stripe: usize);
+    fn set_limit(&self, limit: u32);
+    fn retire(&self) -> bool;
+    fn reinstate(&self, limit: u32);
+    fn in_flight(&self) -> u64;
+}
+
+impl<const N: usize> Permits for Bulkhead<N> {
+    fn with_limit(limit: u32) -> Self {
+        Self::new(limit)
+    }
+
+    fn stripes(&self) -> usize {
+        N
+    }
+
+    fn acquire(&self, stripe: usize) -> bool {
+        self.acquire(stripe).is_ok()
+    }
+
+    fn release(&self, stripe: usize) {
+        self.release(stripe);
+    }
+
+    fn set_limit(&self, limit: u32) {
+        self.set_limit(limit);
+    }
+
+    fn retire(&self) -> bool {
+        self.retire()
+    }
+
+    fn reinstate(&self, limit: u32) {
+        self.reinstate(limit);
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.usage().in_flight
+    }
+}
+
+/// A bulkhead whose calls are counted from outside, in plain atomics that loom doesn't see: it runs one thread at a time, so
+/// they are exact in the order of the execution.
+#[derive(Debug)]
+pub struct Room<P> {
+    pub permits: P,
+    inside: AtomicU32,
+    /// The most that may be inside; lowered with the limit, once that has returned.
+    most: AtomicU32,
+    /// Tells other racers that a lowering has returned; loom's, since it is what orders them.
+    lowered: AtomicBool,
+}
+
+impl<P: Permits> Room<P> {
+    #[must_use]
+    pub fn new(limit: u32) -> Self {
+        let (inside, most, lowered) = (AtomicU32::new(0), AtomicU32::new(limit), AtomicBool::new(false));
+        Self { permits: P::with_limit(limit), inside, most, lowered }
+    }
+
+    /// A room of `limit` where `entered` came in through a stripe and `left` of them went out by it again.
+    #[must_use]
+    pub fn used(limit: u32, stripe: usize, entered: u32, left: u32) -> Self {
+        let room = Self::new(limit);
+        for _ in 0..entered {
+            assert!(room.enter(stripe));
+        }
+        for _ in 0..left {
+            room.leave(stripe);
+        }
+        room
+    }
+
+    /// Asks for a permit. No more than the limit are ever inside.
+    pub fn enter(&self, stripe: usize) -> bool {
+        let entered = self.permits.acquire(stripe);
+        if entered {
+            let inside = self.inside.fetch_add(1, Ordering::Relaxed) + 1;
+            assert!(inside <= self.most.load(Ordering::Relaxed), "more inside than the limit");
+        }
+        entered
+    }
+
+    pub fn leave(&self, stripe: usize) {
+        self.inside.fetch_sub(1, Ordering::Relaxed);
+        self.permits.release(stripe);
+    }
+
+    /// Comes in and goes out again; whether there was room.
+    pub fn pass(&self, stripe: usize) -> bool {
+        let entered = self.enter(stripe);
+        if entered {
+            self.leave(stripe);
+        }
+        entered
+    }
+
+    /// Lowers the limit and lets the others know.
+    pub fn lower(&self, limit: u32) {
+        self.permits.set_limit(limit);
+        self.lowered.store(true, Ordering::Release);
+    }
+
+    pub fn raise(&self, limit: u32) {
+        self.most.store(limit, Ordering::Relaxed);
+        self.permits.set_limit(limit);
+    }
+
+    /// Asks once the lowering to `limit` is known to have returned; `None` if it isn't. Nobody starts then while so many or more
+    /// are inside.
+    pub fn enter_lowered(&self, stripe: usize, limit: u32) -> Option<bool> {
+        if !self.lowered.load(Ordering::Acquire) {
+            return None;
+        }
+        let inside = self.inside.load(Ordering::Relaxed);
+        let entered = self.enter(stripe);
+        assert!(!entered || inside < limit, "a call started above the lowered limit");
+        Some(entered)
+    }
+
+    /// Asserts that no permit is lost and none too many: exactly `limit` can be inside at once, whichever stripe they ask from,
+    /// and a bulkhead with nobody inside can be retired.
+    pub fn rest(&self, limit: u32) {
+        let inside = self.inside.load(Ordering::Relaxed);
+        assert_eq!(self.permits.in_flight(), u64::from(inside), "in flight at rest");
+        let free = limit.saturating_sub(inside);
+        for stripe in (0..self.permits.stripes()).rev() {
+            for taken in 0..free {
+                assert!(self.permits.acquire(stripe), "permits lie idle for good: {taken} of {free} found");
+            }
+            for other in 0..self.permits.stripes() {
+                assert!(!self.permits.acquire(other), "one permit too many at rest");
+            }
+            for _ in 0..free {
+                self.permits.release(stripe);
+            }
+        }
+        if inside == 0 {
+            assert!(self.permits.retire(), "an idle bulkhead can't be retired");
+            self.permits.reinstate(limit);
+        }
+    }
+}

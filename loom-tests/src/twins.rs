@@ -1,0 +1,10 @@
+//! Broken twins: each protocol small, over the model checker's atomics, with one step done wrong. `tests/teeth.rs` expects every
+//! one of them to be caught, so a harness that can't fail fails there.
+
+mod bulkhead;
+mod gate;
+mod windows;
+
+pub use bulkhead::{Flaw, Twin};
+pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
+pub use windows::{SplitBucket, Tagged};

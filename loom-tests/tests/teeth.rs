@@ -1,0 +1,170 @@
+//! The harness must be able to fail: every broken twin here is caught, and by the assertion that is meant to.
+
+use loom_tests::desk::Desk;
+use loom_tests::twins::{Flaw, SplitBucket, Tagged, Twin, ask_and_enter_anyway, ask_slot_first, trip_blindly};
+use loom_tests::{model, scenes};
+use portcullis::internals::{Bulkhead, Ending, Gate, GateWord, Now, ProbeRules};
+use portcullis::{Outcome, Policy, State};
+
+const RULES: ProbeRules = ProbeRules { max_probes: 1, successes_to_close: 1, lease_s: 10 };
+const NOW: Now = Now::from_millis(20_000);
+
+fn elapsed() -> Gate {
+    Gate::from_bits(GateWord::open(7, 0, 20_000).bits())
+}
+
+fn closed() -> Gate {
+    Gate::from_bits(GateWord::closed(1, 0).bits())
+}
+
+#[test]
+#[should_panic(expected = "two callers probe")]
+fn a_caller_that_enters_on_a_lost_cas() {
+    model(
+        "teeth: a caller that enters on a lost CAS",
+        &[[true, false], [false, true]],
+        elapsed,
+        [|gate: &Gate| ask_and_enter_anyway(gate, NOW, RULES); 2],
+        |_, entered| {
+            assert!(entered != [true; 2], "two callers probe");
+            entered
+        },
+    );
+}
+
+#[test]
+#[should_panic(expected = "the window of one generation trips twice")]
+fn a_trip_that_looks_at_no_generation() {
+    model(
+        "teeth: a trip that looks at no generation",
+        &[()],
+        closed,
+        [|gate: &Gate| trip_blindly(gate, 9); 2],
+        |gate, _| assert_eq!(gate.load().generation(), 2, "the window of one generation trips twice"),
+    );
+}
+
+#[test]
+#[should_panic(expected = "a full bulkhead spent a probe")]
+fn a_probe_slot_taken_before_the_permit() {
+    model(
+        "teeth: a probe slot taken before the permit",
+        &[[true, false], [false, false]],
+        || {
+            let bulkhead = Bulkhead::<1>::new(1);
+            assert!(bulkhead.acquire(0).is_ok());
+            (elapsed(), bulkhead)
+        },
+        [
+            |(gate, bulkhead): &(Gate, Bulkhead)| ask_slot_first(gate, bulkhead, NOW, RULES),
+            |(_, bulkhead)| {
+                bulkhead.release(0);
+                false
+            },
+        ],
+        |(gate, _), asked| {
+            assert!(asked[0] || gate.load().state() == State::Open, "a full bulkhead spent a probe");
+            asked
+        },
+    );
+}
+
+#[test]
+#[should_panic(expected = "a straggler wiped the new window")]
+fn a_window_reset_on_a_gate_read_before_the_word() {
+    model(
+        "teeth: a window reset on a gate read before the word",
+        &[()],
+        || (Tagged::new(0), closed()),
+        [
+            |(window, gate): &(Tagged, Gate)| window.record(1, gate),
+            |(window, gate)| {
+                let _ = gate.apply(|word| word.restart(Now::default()));
+                window.record(2, gate);
+            },
+        ],
+        |(window, _), _| assert_eq!(window.count(2), 1, "a straggler wiped the new window"),
+    );
+}
+
+#[test]
+#[should_panic(expected = "an outcome of the new bucket is lost")]
+fn a_bucket_reset_in_one_step_and_counted_in_another() {
+    model(
+        "teeth: a bucket reset in one step and counted in another",
+        &[()],
+        || SplitBucket::new(1, 5),
+        [|bucket: &SplitBucket| bucket.record(2); 2],
+        |bucket, _| assert_eq!(bucket.count(), 2, "an outcome of the new bucket is lost"),
+    );
+}
+
+#[test]
+#[should_panic(expected = "an outcome reached another tenant")]
+fn a_permit_given_back_before_its_outcome_is_recorded() {
+    model(
+        "teeth: a permit given back before its outcome is recorded",
+        &[()],
+        || Desk::with_calls(Policy::default(), 1),
+        [
+            |desk: &Desk| {
+                desk.words.release(desk.granted(0));
+                desk.settle(desk.granted(0), Outcome::Failure)
+            },
+            |desk| desk.recycle(),
+        ],
+        |_, said| eprintln!("{said:?}"),
+    );
+}
+
+/// What catches the twins of the bulkhead is their flaw: without one, they pass.
+#[test]
+fn a_twin_without_a_flaw_holds() {
+    scenes::a_stash_elsewhere::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, a stash elsewhere");
+    scenes::two_openers::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, two openers");
+    scenes::lowering::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, lowering");
+    scenes::lowering_during_a_refill::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, a refill");
+    scenes::spilling::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, spilling");
+}
+
+#[test]
+#[should_panic(expected = "a call started above the lowered limit")]
+fn a_version_raised_before_the_limit_is_lowered() {
+    scenes::lowering::<Twin<{ Flaw::VERSION_FIRST }>>("teeth: a version raised before the limit is lowered");
+}
+
+#[test]
+#[should_panic(expected = "a call started above the lowered limit")]
+fn a_magazine_stamped_after_its_announcement() {
+    scenes::lowering::<Twin<{ Flaw::LATE_STAMP }>>("teeth: a magazine stamped after its announcement");
+}
+
+#[test]
+#[should_panic(expected = "an idle bulkhead can't be retired")]
+fn an_announcement_that_is_never_struck_off() {
+    scenes::two_openers::<Twin<{ Flaw::ANNOUNCEMENT_KEPT }>>("teeth: an announcement that is never struck off");
+}
+
+#[test]
+#[should_panic(expected = "permits lie idle for good")]
+fn a_refusal_without_a_look_at_the_other_stripes() {
+    scenes::a_stash_elsewhere::<Twin<{ Flaw::NO_SWEEP }>>("teeth: a refusal without a look at the other stripes");
+}
+
+#[test]
+#[should_panic(expected = "in flight at rest")]
+fn a_pool_decremented_blindly() {
+    scenes::lowering::<Twin<{ Flaw::BLIND_DECREMENT }>>("teeth: a pool decremented blindly");
+}
+
+#[test]
+#[should_panic(expected = "permits lie idle for good")]
+fn a_batch_left_in_a_closed_magazine() {
+    scenes::lowering_during_a_refill::<Twin<{ Flaw::BATCH_LEFT }>>("teeth: a batch left in a closed magazine");
+}
+
+#[test]
+#[should_panic(expected = "more inside than the limit")]
+fn a_spill_that_gives_before_it_takes() {
+    scenes::spilling::<Twin<{ Flaw::SPILL_FIRST }>>("teeth: a spill that gives before it takes");
+}

@@ -1,0 +1,16 @@
+//! The middleware: admission in `call`, verdicts at the end of the body, and stacks of layers.
+#![cfg(feature = "tower")]
+
+mod common;
+mod tower {
+    mod body;
+    mod future;
+    mod grpc;
+    mod http;
+    mod keys;
+    mod respond;
+    mod service;
+    mod stack;
+    mod streams;
+    mod support;
+}
