@@ -449,10 +449,11 @@ impl<K: Key> Engine<K> {
         // A word that wasn't written for a while would speak of another time.
         let recorded =
             |policy: &Policy| (policy.geometry, policy.consecutive_failures.is_some(), policy.slow_rate_bp.is_some());
-        if recorded(before) == recorded(after) {
+        let now = self.read_clock();
+        if recorded(before) == recorded(after) || slot.words.is_blank(before, now) {
             return None;
         }
-        let now = self.read_clock();
+        let now = slot.words.beginning(now);
         let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(now))?;
         let report = slot.report(change, tenant);
         self.hub.write(slot.index, &report);

@@ -96,7 +96,7 @@ impl<'e, K: Key> Target<'e, K> {
     }
 
     fn by_hand(&self, cause: Cause, step: impl Fn(Word, crate::time::Now) -> crate::gate::Step) -> bool {
-        let now = self.engine.read_clock();
+        let now = self.slot.words.beginning(self.engine.read_clock());
         let change = self.slot.words.by_hand(cause, now, |word| step(word, now));
         let report = change.and_then(|change| self.engine.describe(self.slot, change));
         let changed = report.is_some();

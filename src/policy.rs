@@ -32,7 +32,7 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `slow_rate` | 1, once `slow_call` is set | above 0 to 1, in steps of 0.0001 |
 /// | `open_wait` | 5 s | 1 ms to 365 d |
 /// | `backoff` | 2 | 1 to 1,000, in steps of 0.001 |
-/// | `open_wait_max` | 60 s, or `open_wait` if that is more | `open_wait` to 365 d |
+/// | `open_wait_max` | 60 s, or `open_wait` and its jitter if that is more | `open_wait` to 365 d |
 /// | `jitter` | 0.1 | 0 to 1, in steps of 0.0001 |
 /// | `max_probes` | 1 | 1 to 31 probes |
 /// | `successes_to_close` | 3 | 1 to 31 successes |
@@ -109,11 +109,16 @@ impl Policy {
         self.limit
     }
 
+    /// The longest that a probe may hold its slot without a word.
+    #[must_use]
+    pub fn probe_lease(&self) -> Duration {
+        Duration::from_secs(self.probe_lease_s)
+    }
+
     /// The wait before the first probe after `reopens` failed probes in a row.
     ///
     /// `open_wait` × `backoff`^`reopens`, at most `open_wait_max`, then moved by up to ±`jitter` of itself: `draw` picks the
-    /// place in that range, evenly. The range slides down where it would pass `open_wait_max`, so that waits don't meet there.
-    /// Never under 1 ms, never wrapping.
+    /// place in that range, evenly; `open_wait_max` cuts the range, so waits don't meet there. Never under 1 ms, never wrapping.
     #[must_use]
     pub fn wait(&self, reopens: u32, draw: u64) -> Duration {
         Duration::from_millis(self.wait_ms(reopens, draw))
@@ -131,10 +136,10 @@ impl Policy {
         }
         let wait = wait.div_ceil(1_000).min(max);
         let span = wait * u128::from(self.jitter_bp) / u128::from(BASIS_POINTS);
-        let offset = (u128::from(draw) * (2 * span + 1)) >> 64;
+        let (least, most) = (wait - span, (wait + span).min(max));
+        let drawn = least + ((u128::from(draw) * (most - least + 1)) >> 64);
         // At most 365 days of milliseconds.
-        let least = (wait + span).min(max).saturating_sub(2 * span);
-        u64::try_from((least + offset).clamp(1, max)).unwrap_or(u64::MAX)
+        u64::try_from(drawn.max(1)).unwrap_or(u64::MAX)
     }
 
     /// The longest time for which anything that the target remembers can matter.
@@ -181,7 +186,7 @@ mod tests {
         let policy = Policy::builder().open_wait(Duration::from_secs(10)).jitter(0.1).build().unwrap();
         assert_eq!(policy.wait(0, 0), Duration::from_secs(9));
         assert_eq!(policy.wait(0, u64::MAX), Duration::from_secs(11));
-        assert_eq!(policy.wait(20, 0), Duration::from_secs(48));
+        assert_eq!(policy.wait(20, 0), Duration::from_secs(54));
         assert_eq!(policy.wait(20, u64::MAX), Duration::from_secs(60));
         let all = Policy::builder().open_wait(Duration::from_millis(1)).jitter(1.0).build().unwrap();
         assert_eq!(all.wait(0, 0), Duration::from_millis(1));

@@ -368,7 +368,8 @@ impl Words {
             if let Some(rare) = self.rare.get() {
                 rare.ignored.succeeded(generation);
             }
-            (self.gate.apply(|word| word.probe_succeeded(generation, now, rules)), Cause::ProbesSucceeded)
+            let begins = self.beginning(now);
+            (self.gate.apply(|word| word.probe_succeeded(generation, begins, rules)), Cause::ProbesSucceeded)
         } else {
             let wait = |reopens| policy.wait_ms(reopens, self.draw(generation));
             let cause = if outcome == Outcome::Failure { Cause::ProbeFailed } else { Cause::ProbeSlow };
@@ -417,6 +418,22 @@ impl Words {
 
     pub(crate) fn counters_if_any(&self) -> Option<&Counters> {
         self.rare.get().map(|rare| &rare.counters)
+    }
+
+    /// When a window that is opened now begins: after every bucket that is there. Usually that is now; only where several windows fell
+    /// into one millisecond, or the clock stepped back, it is later.
+    #[must_use]
+    pub fn beginning(&self, now: Now) -> Now {
+        let newest = self.rare.get().and_then(|rare| rare.ring.newest_start());
+        newest.map_or(now, |start| now.max(Now::from_millis(start.saturating_add(1))))
+    }
+
+    /// Whether nothing is remembered that another policy could judge: no call in the window, no streak.
+    #[must_use]
+    pub fn is_blank(&self, policy: &Policy, now: Now) -> bool {
+        let gate = self.gate.load();
+        let calls = self.window(gate, policy, now).map_or(0, |counts| counts.calls);
+        calls == 0 && self.streak.count(gate.generation()) == 0
     }
 
     /// Applies what was done by hand.

@@ -1,4 +1,5 @@
 //! Faults that other systems had, each as a small scenario under its number; cases/README.md says which test has which.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail tests, too")]
 #![allow(clippy::disallowed_types, reason = "tests count with plain atomics; only src/ goes through the facade")]
 
 mod common;
@@ -18,6 +19,7 @@ mod cases {
     mod model;
     mod pf;
     mod pm;
+    mod readme;
     mod sm_probes;
     mod sm_probes_more;
     mod sm_stale;

@@ -1,4 +1,5 @@
 //! The rules of the design, each under its number.
+#![allow(clippy::unwrap_used, reason = "clippy doesn't take helpers of tests for tests")]
 
 mod common;
 mod rules {

@@ -1,5 +1,6 @@
 //! Policies as text, snapshots and transitions as JSON.
 #![cfg(feature = "serde")]
+#![allow(clippy::unwrap_used, reason = "clippy doesn't take helpers of tests for tests")]
 
 mod common;
 
@@ -48,6 +49,9 @@ fn the_default_and_a_full_policy_round_trip() {
         Policy::builder().no_window(),
         Policy::builder().no_failure_rate(),
         Policy::builder().no_window().consecutive_failures(1).slow_call(secs(1)),
+        Policy::builder().backoff(1.0),
+        Policy::builder().backoff(1.001),
+        Policy::builder().open_wait(secs(90)),
         Policy::builder().on_abandon(OnAbandon::Ignore),
         Policy::builder().on_abandon(OnAbandon::Failure),
         Policy::builder().on_abandon(OnAbandon::FailureAfter(Duration::ZERO)),
@@ -110,15 +114,9 @@ fn durations_are_humane_in_and_out() {
         ("1h 30m", secs(5_400)),
         ("1h30m", secs(5_400)),
         ("1day", secs(86_400)),
-        ("0.5s", ms(500)),
         ("1500ms", ms(1_500)),
     ] {
         let policy = toml::from_str::<Policy>(&format!("slow_call = {text:?}"));
-        if text == "0.5s" && policy.is_err() {
-            // Fractions are not a promise; if they are refused, then with the value.
-            assert!(policy.unwrap_err().to_string().contains("0.5s"));
-            continue;
-        }
         assert_eq!(policy.unwrap(), Policy::builder().slow_call(duration).build().unwrap(), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 //! The middleware: admission in `call`, verdicts at the end of the body, and stacks of layers.
 #![cfg(feature = "tower")]
+#![allow(clippy::unwrap_used, reason = "clippy doesn't take helpers of tests for tests")]
 
 mod common;
 mod tower {

@@ -1,5 +1,6 @@
 //! One `tracing` event per transition.
 #![cfg(feature = "tracing")]
+#![allow(clippy::unwrap_used, reason = "clippy doesn't take helpers of tests for tests")]
 
 mod common;
 
@@ -49,8 +50,7 @@ impl<S: Subscriber> Layer<S> for Ear {
 fn events(work: impl FnOnce()) -> Vec<Told> {
     let ear = Ear::default();
     tracing::subscriber::with_default(tracing_subscriber::registry().with(ear.clone()), work);
-    let told = ear.0.lock().expect("not poisoned").clone();
-    told
+    std::mem::take(&mut ear.0.lock().expect("not poisoned"))
 }
 
 #[test]

@@ -193,3 +193,21 @@ async fn an_endless_head_is_refused() {
     // A key of 64 KiB comes from nowhere: targets are named by the configuration only.
     assert_eq!(gateway.engine().len(), 1);
 }
+#[tokio::test]
+async fn a_client_that_reads_slowly_and_leaves_is_no_evidence() {
+    const LENGTH: usize = 32 << 20;
+    let address = scripted(|mut raw| async move {
+        raw.head().await;
+        raw.send(&format!("HTTP/1.1 200 OK\r\ncontent-length: {LENGTH}\r\n\r\n")).await;
+        let _ = raw.try_send(&vec![b'x'; LENGTH]).await;
+    })
+    .await;
+    let gateway = gateway_to(address, "timeout = \"200ms\"\nconsecutive_failures = 1").await;
+    let mut client = Raw::connect(gateway.address()).await;
+    client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    client.head().await;
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    drop(client);
+    until_idle(&gateway, "t").await;
+    assert_eq!(state(&gateway, "t").await, "CLOSED");
+}

@@ -144,6 +144,10 @@ impl Cell {
 
     /// Gives `permits` back and strikes `magazines` off, in one step.
     pub fn give(&self, permits: u64, magazines: u64) {
+        if permits == 0 && magazines == 0 {
+            // Another thread brought them home, and the pool may be the next tenant's by now.
+            return;
+        }
         self.0.fetch_sub(OUT.one() * permits + OPEN.one() * magazines, MOVE);
     }
 

@@ -20,39 +20,122 @@ const MAX_PROBES: u32 = 31;
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[must_use]
 pub struct PolicyBuilder {
-    #[cfg_attr(feature = "serde", serde(with = "super::file::limit", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::max_in_flight",
+            serialize_with = "super::file::limit::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     max_in_flight: Option<u32>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::consecutive_failures", skip_serializing_if = "Option::is_none")
+    )]
     consecutive_failures: Option<u32>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::window", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::window",
+            serialize_with = "super::file::window::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     window: Option<Option<Window>>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::min_calls", skip_serializing_if = "Option::is_none")
+    )]
     min_calls: Option<u32>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::rate", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::failure_rate",
+            serialize_with = "super::file::rate::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     failure_rate: Option<Option<f64>>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::failures", skip_serializing_if = "Option::is_none")
+    )]
     failures: Option<u32>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::slow_call",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     slow_call: Option<Duration>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::slow_rate", skip_serializing_if = "Option::is_none")
+    )]
     slow_rate: Option<f64>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::open_wait",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     open_wait: Option<Duration>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::backoff", skip_serializing_if = "Option::is_none")
+    )]
     backoff: Option<f64>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::open_wait_max",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     open_wait_max: Option<Duration>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::jitter", skip_serializing_if = "Option::is_none")
+    )]
     jitter: Option<f64>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::max_probes", skip_serializing_if = "Option::is_none")
+    )]
     max_probes: Option<u32>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::successes_to_close", skip_serializing_if = "Option::is_none")
+    )]
     successes_to_close: Option<u32>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::probe_lease",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     probe_lease: Option<Duration>,
-    #[cfg_attr(feature = "serde", serde(with = "super::file::abandon", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::on_abandon",
+            serialize_with = "super::file::abandon::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
     on_abandon: Option<OnAbandon>,
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::ignored_probes", skip_serializing_if = "Option::is_none")
+    )]
     ignored_probes: Option<u32>,
 }
 
@@ -207,11 +290,12 @@ impl PolicyBuilder {
             None => None,
         };
         let (slow_call_nanos, slow_rate_bp) = self.slow(geometry)?;
-        let (open_wait_ms, backoff_milli, open_wait_max_ms) = self.waits()?;
         let jitter = self.jitter.unwrap_or(0.1);
         if !(0.0..=1.0).contains(&jitter) {
             return Err(PolicyError::new("jitter", jitter, "0 to 1"));
         }
+        let jitter_bp = parts(jitter, BASIS_POINTS);
+        let (open_wait_ms, backoff_milli, open_wait_max_ms) = self.waits(jitter_bp)?;
         let default_lease = DEFAULT_LEASE.max(Duration::from_millis(open_wait_ms));
         let lease = within("probe_lease", self.probe_lease.unwrap_or(default_lease), Duration::from_secs(1), YEAR)?;
         Ok(Policy {
@@ -226,7 +310,7 @@ impl PolicyBuilder {
             open_wait_ms,
             backoff_milli,
             open_wait_max_ms,
-            jitter_bp: parts(jitter, BASIS_POINTS),
+            jitter_bp,
             max_probes: whole("max_probes", self.max_probes.unwrap_or(1), 1, MAX_PROBES)?,
             successes_to_close: whole("successes_to_close", self.successes_to_close.unwrap_or(3), 1, MAX_PROBES)?,
             probe_lease_s: lease.as_secs() + u64::from(lease.subsec_nanos() > 0),
@@ -264,7 +348,7 @@ impl PolicyBuilder {
     }
 
     /// Open wait and its maximum in milliseconds, with the factor between them in thousandths.
-    fn waits(&self) -> Result<(u64, u32, u64), PolicyError> {
+    fn waits(&self, jitter_bp: u32) -> Result<(u64, u32, u64), PolicyError> {
         let tick = Duration::from_millis(1);
         let open_wait = millis(within("open_wait", self.open_wait.unwrap_or(DEFAULT_WAIT), tick, YEAR)?);
         let backoff = self.backoff.unwrap_or(2.0);
@@ -274,7 +358,10 @@ impl PolicyBuilder {
         let backoff_milli = parts(backoff, 1_000);
         let reach = reach(open_wait, backoff_milli);
         let most = match self.open_wait_max {
-            None => open_wait.max(reach.min(DEFAULT_WAIT_MAX_MS)),
+            // Room for the first wait's jitter, or a constant wait would only ever be shortened.
+            None => (open_wait + open_wait * u64::from(jitter_bp) / BASIS_POINTS)
+                .max(reach.min(DEFAULT_WAIT_MAX_MS))
+                .min(millis(YEAR).max(open_wait)),
             Some(most) => {
                 let most = millis(within("open_wait_max", most, Duration::from_millis(open_wait), YEAR)?);
                 if most > reach {

@@ -5,6 +5,41 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::time::Duration;
 
+/// Reads a field so that an error names it, whatever the format.
+pub(crate) mod named {
+    use super::*;
+    use crate::policy::OnAbandon;
+    use crate::window::Window;
+
+    macro_rules! fields {
+        ($($field:ident: $value:ty = $read:path,)*) => {$(
+            pub(crate) fn $field<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$value>, D::Error> {
+                $read(deserializer).map_err(|error| D::Error::custom(format_args!("{}: {error}", stringify!($field))))
+            }
+        )*};
+    }
+
+    fields! {
+        max_in_flight: u32 = limit::deserialize,
+        consecutive_failures: u32 = Option::deserialize,
+        window: Option<Window> = window::deserialize,
+        min_calls: u32 = Option::deserialize,
+        failure_rate: Option<f64> = rate::deserialize,
+        failures: u32 = Option::deserialize,
+        slow_call: Duration = duration::deserialize,
+        slow_rate: f64 = Option::deserialize,
+        open_wait: Duration = duration::deserialize,
+        backoff: f64 = Option::deserialize,
+        open_wait_max: Duration = duration::deserialize,
+        jitter: f64 = Option::deserialize,
+        max_probes: u32 = Option::deserialize,
+        successes_to_close: u32 = Option::deserialize,
+        probe_lease: Duration = duration::deserialize,
+        on_abandon: OnAbandon = abandon::deserialize,
+        ignored_probes: u32 = Option::deserialize,
+    }
+}
+
 /// "1h 30m", "3s", "250ms".
 pub(crate) mod duration {
     use super::*;
@@ -177,7 +212,7 @@ pub(crate) mod window {
                 Fields { calls: None, time: Some(time), buckets: None } => Window::time(time),
                 Fields { calls: None, time: Some(time), buckets: Some(buckets) } => Window::time(time).buckets(buckets),
                 Fields { time: None, calls: None, .. } | Fields { time: Some(_), calls: Some(_), .. } => {
-                    return Err(M::Error::custom(format!("window: needs either calls or time: expected {EXPECTED}")));
+                    return Err(M::Error::custom(format!("needs either calls or time: expected {EXPECTED}")));
                 }
             };
             Ok(Some(Some(window)))

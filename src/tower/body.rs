@@ -27,13 +27,25 @@ pub(super) enum Judged {
 pin_project! {
     /// A response body that settles its request's permit when it has ended.
     ///
-    /// Dropped before its end, the call is abandoned, and the target counts as silent since the last frame.
+    /// Dropped before its end, the call is abandoned. The target counts as silent only while it was waited for: a caller who doesn't read
+    /// says nothing about it.
     pub struct GuardedBody<B, K: Key = String> {
         #[pin]
         inner: B,
         guard: Guard<K>,
         // Bytes to come, where the length is known: a server needn't ask again once it has them.
         left: Option<u64>,
+        // Whether the target is waited for, and not its caller.
+        waits: bool,
+    }
+
+    impl<B, K: Key> PinnedDrop for GuardedBody<B, K> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if !*this.waits {
+                this.guard.touch();
+            }
+        }
     }
 }
 
@@ -66,7 +78,7 @@ impl<B: Body, K: Key> GuardedBody<B, K> {
         if inner.is_end_stream() || length == Some(0) {
             guard.end();
         }
-        Self { inner, guard, left: length }
+        Self { inner, guard, left: length, waits: false }
     }
 }
 
@@ -89,9 +101,14 @@ impl<K: Key> Guard<K> {
         self.settle(|_| Outcome::Failure);
     }
 
+    fn touch(&mut self) {
+        if let Self::Pending { permit, .. } = self {
+            permit.touch();
+        }
+    }
+
     fn frame<D>(&mut self, frame: &Frame<D>) {
-        let Self::Pending { permit, judged } = self else { return };
-        permit.touch();
+        let Self::Pending { judged, .. } = self else { return };
         let Judged::Trailers(classifier) = *judged else { return };
         if let Some(trailers) = frame.trailers_ref() {
             let outcome = classifier.judge(trailers).unwrap_or(Outcome::Failure);
@@ -106,7 +123,13 @@ impl<B: Body, K: Key> Body for GuardedBody<B, K> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
-        let frame = ready!(this.inner.as_mut().poll_frame(cx));
+        let polled = this.inner.as_mut().poll_frame(cx);
+        if polled.is_pending() && !*this.waits {
+            // From here on it is the target's silence.
+            this.guard.touch();
+        }
+        *this.waits = polled.is_pending();
+        let frame = ready!(polled);
         match &frame {
             None => this.guard.end(),
             Some(Err(_)) => this.guard.fail(),

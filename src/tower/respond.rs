@@ -18,7 +18,9 @@ use crate::rejection::Rejection;
 #[must_use]
 pub fn respond(rejection: &Rejection) -> Response<String> {
     let retry_after = rejection.retry_after();
-    let millis = retry_after.map_or_else(|| "null".to_owned(), |after| after.as_millis().to_string());
+    // Rounded up, both: a caller who comes back at the time that was said isn't refused for the same reason.
+    let millis =
+        retry_after.map_or_else(|| "null".to_owned(), |after| after.as_nanos().div_ceil(1_000_000).to_string());
     let (code, reason) = (rejection.code(), rejection.reason());
     // No part of it comes from outside, so nothing needs escaping.
     let body = format!(r#"{{"code":"{code}","reason":"{reason}","message":"{rejection}","retry_after_ms":{millis}}}"#);
@@ -27,7 +29,7 @@ pub fn respond(rejection: &Rejection) -> Response<String> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(after) = retry_after {
-        let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+        let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0));
         headers.insert(header::RETRY_AFTER, seconds.into());
     }
     response

@@ -13,8 +13,9 @@
 //!
 //! Starts are absolute (`closed_at` + k × width), so a bucket is valid by its own tag however long nobody came by. They last
 //! 2.18 years from the engine's start and then stand still. Four bits of generation tell the windows of one target
-//! apart; an outcome stalled over exactly 16 transitions counts once in a foreign window, and only if its millisecond is
-//! in it. A count of 16,777,215 stands still, and so do the bucket's failures then: neither outweighs the other.
+//! apart, and a window begins after every start that is there, so the same four bits never bring a bucket back; an outcome
+//! stalled over exactly 16 transitions counts once in a foreign window. A count of 16,777,215 stands still, and so do the
+//! bucket's failures then: neither outweighs the other.
 
 use super::{Counts, Recorded, is_current};
 use crate::bits::Field;
@@ -106,10 +107,26 @@ impl Default for Cell {
 
 impl Cell {
     pub fn record(&self, generation: u32, start: u64, gate: &gate::Cell) -> Recorded<Word> {
+        self.update(generation, start, gate, |word| word.recorded(generation, start))
+    }
+
+    /// Marks a call that was counted under `start`. If the bucket has rolled on since, the call left with it, and so does its mark.
+    fn mark(&self, generation: u32, start: u64, gate: &gate::Cell) -> Recorded<Word> {
+        let marked = |word: Word| if word.start() > start { word } else { word.recorded(generation, start) };
+        self.update(generation, start, gate, marked)
+    }
+
+    fn update(
+        &self,
+        generation: u32,
+        start: u64,
+        gate: &gate::Cell,
+        counted: impl Fn(Word) -> Word,
+    ) -> Recorded<Word> {
         let mut word = Word(self.0.load(READ));
         loop {
             let next = if word.is_of(generation) {
-                word.recorded(generation, start)
+                counted(word)
             } else if is_current(gate, generation) {
                 Word::new(generation, start, 1)
             } else {
@@ -190,7 +207,7 @@ impl Ring {
         if call.count() < COUNT.max() {
             for (marked, cell) in [(failed, &bucket.failures), (slow, &bucket.slow)] {
                 // The start that its call was counted under, which is later if this clock reading lags.
-                if marked && cell.record(generation, call.start(), gate) == Recorded::Stale {
+                if marked && cell.mark(generation, call.start(), gate) == Recorded::Stale {
                     return Recorded::Stale;
                 }
             }
@@ -217,6 +234,14 @@ impl Ring {
             }
         }
         sums
+    }
+
+    /// The newest start of any bucket in use, of whatever generation; none if none is.
+    #[must_use]
+    pub fn newest_start(&self) -> Option<u64> {
+        let buckets = self.0.iter().filter_map(Lazy::get).flat_map(|chunk| &chunk.0);
+        // Failures and slow calls stand under the start of their call.
+        buckets.map(|bucket| bucket.calls.load()).filter(|word| word.count() > 0).map(Word::start).max()
     }
 
     fn bucket<'a>(&'a self, index: u64, chunk: impl Fn(&'a Lazy<Chunk>) -> Option<&'a Chunk>) -> Option<&'a Bucket> {

@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use portcullis::{Clock, Engine, Outcome, Rejection, State, Transition};
+use portcullis::{Clock, Engine, Outcome, Permit, Rejection, State, Transition};
 
 use super::kit::{Overlap, c0, done, race};
 use crate::common::{Bench, T};
@@ -56,7 +56,7 @@ fn km06_racers_for_the_last_place_under_one_key_all_get_it() {
     let overlap = Overlap::default();
     for round in 0..3_000 {
         let engine = small(1);
-        let answers = race(4, |_| overlap.during(|| engine.admit(T).map(|permit| permit.success())));
+        let answers = race(4, |_| overlap.during(|| engine.admit(T).map(Permit::success)));
         let refused = answers.iter().filter(|answer| answer.is_err()).count();
         assert_eq!((refused, engine.exhausted(), engine.len()), (0, 0, 1), "round {round}: {answers:?}");
     }

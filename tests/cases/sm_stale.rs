@@ -1,4 +1,4 @@
-use portcullis::{Rejection, Settled, State};
+use portcullis::{Permit, Rejection, Settled, State};
 
 use super::kit::{Overlap, c0, elapsed, opened, race};
 use crate::common::{Bench, T, ms, secs};
@@ -99,7 +99,7 @@ fn sm19_two_who_move_the_same_word_never_collide() {
 fn sm21_the_failure_after_the_trip_changes_nothing() {
     let bench = Bench::new(c0());
     let permits: Vec<_> = (0..6).map(|_| bench.engine.admit(T).unwrap()).collect();
-    let settled: Vec<_> = permits.into_iter().map(|permit| permit.failure()).collect();
+    let settled: Vec<_> = permits.into_iter().map(Permit::failure).collect();
     assert_eq!(settled.iter().filter(|settled| **settled == Settled::Stale).count(), 1);
     assert_eq!(bench.path(), [(State::Closed, State::Open)]);
     bench.advance(secs(30));

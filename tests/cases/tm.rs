@@ -13,9 +13,9 @@ fn tm03_a_clock_that_steps_back_panics_nowhere_and_counts_nothing_down() {
         let permit = bench.engine.admit(T).unwrap();
         let step = Duration::from_nanos(step);
         if up {
-            bench.time.increment(step)
+            bench.time.increment(step);
         } else {
-            bench.time.decrement(step)
+            bench.time.decrement(step);
         };
         permit.success();
         drop(bench.engine.admit(T).unwrap());

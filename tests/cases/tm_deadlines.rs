@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use portcullis::{Clock, Engine, PolicyBuilder, Rejection, State};
+use portcullis::{Clock, Engine, Permit, PolicyBuilder, Rejection, State};
 
 use super::kit::{c0, done, opened, t0};
 use crate::common::{Bench, T, ms, secs};
@@ -20,7 +20,7 @@ fn script(origin: u64, policy: &PolicyBuilder) -> Vec<String> {
     let mut said = Vec::new();
     for step in 0..200_u64 {
         let answer = engine.admit(T);
-        said.push(format!("{:?}", answer.as_ref().map(|permit| permit.is_probe())));
+        said.push(format!("{:?}", answer.as_ref().map(Permit::is_probe)));
         time.increment(ms(step * 37 % 900));
         if let Ok(permit) = answer {
             match step % 7 {
@@ -143,4 +143,14 @@ fn tm16_a_long_outage_wraps_nothing() {
         bench.advance(wait);
         bench.fail(1);
     }
+}
+
+/// A fleet at the longest wait still spreads its probes, within the jitter that was asked for.
+#[test]
+fn tm16_jitter_spreads_the_longest_wait_too() {
+    let policy = c0().backoff(2.0).open_wait_max(secs(60)).jitter(0.1).build().unwrap();
+    let waits: Vec<_> = (0..1_000_u64).map(|draw| policy.wait(20, draw * (u64::MAX / 1_000))).collect();
+    assert!(waits.iter().all(|wait| (secs(54)..=secs(60)).contains(wait)));
+    let at_most = waits.iter().filter(|wait| **wait == secs(60)).count();
+    assert!(at_most < 50, "{at_most} of 1,000 come back at exactly the maximum");
 }

@@ -20,7 +20,6 @@ fn wm06_an_old_outage_does_not_come_back_after_sixteen_transitions() {
         assert_eq!(bench.state(), State::Closed);
     };
     // Into another bucket than a new window begins with.
-    bench.succeed(1);
     bench.advance(secs(1_200));
     outage(2);
     outage(3);
@@ -37,6 +36,8 @@ fn wm06_no_number_of_transitions_brings_a_window_back() {
     for cycles in 1..=40 {
         let bench = Bench::new(t0().window(Window::time(secs(3_600)).buckets(10)));
         bench.fail(4);
+        // Buckets know their millisecond: what was forced and released eight times within one isn't told apart.
+        bench.advance(ms(1));
         for _ in 0..cycles {
             assert!(bench.engine.force_open(T).unwrap() && bench.engine.release(T).unwrap());
         }
@@ -75,9 +76,9 @@ fn wm18_every_failure_counts_with_its_call() {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let by = ms(u64::from(seed >> 16) % 1_500);
             if (seed >> 15) & 1 == 0 {
-                bench.time.increment(by)
+                bench.time.increment(by);
             } else {
-                bench.time.decrement(by)
+                bench.time.decrement(by);
             };
             bench.fail(1);
             let window = bench.snapshot().window.unwrap();

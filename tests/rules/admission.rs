@@ -131,7 +131,7 @@ fn r02_a_lost_race_is_decided_again_and_leaves_no_permit_behind() {
     for _ in 0..100 {
         let bench = Bench::tripped(textbook().max_in_flight(8));
         bench.advance(secs(30));
-        let settled = race(8, |_| bench.admit().map(|probe| probe.success()));
+        let settled = race(8, |_| bench.admit().map(portcullis::Permit::success));
         // Whoever came after the closing success entered as a caller of CLOSED; nobody else.
         decided += settled.iter().filter(|answer| answer.is_ok()).count();
         let snapshot = bench.snapshot();

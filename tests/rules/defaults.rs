@@ -58,7 +58,7 @@ fn r18_the_table_in_the_docs_says_what_the_code_does() {
     same(Policy::builder().open_wait(secs(5)));
     assert_eq!(row("backoff"), ("2", "1 to 1,000, in steps of 0.001"));
     same(Policy::builder().backoff(2.0));
-    assert_eq!(row("open_wait_max"), ("60 s, or `open_wait` if that is more", "`open_wait` to 365 d"));
+    assert_eq!(row("open_wait_max"), ("60 s, or `open_wait` and its jitter if that is more", "`open_wait` to 365 d"));
     same(Policy::builder().open_wait_max(secs(60)));
     assert_eq!(row("jitter"), ("0.1", "0 to 1, in steps of 0.0001"));
     same(Policy::builder().jitter(0.1));
@@ -81,9 +81,10 @@ fn r18_defaults_that_depend_on_other_settings() {
     let p = Policy::builder;
     equal(p().window(Window::calls(4)), p().window(Window::calls(4)).min_calls(4));
     equal(p().slow_call(secs(1)), p().slow_call(secs(1)).slow_rate(1.0));
-    equal(p().open_wait(secs(90)), p().open_wait(secs(90)).open_wait_max(secs(90)).probe_lease(secs(90)));
+    equal(p().open_wait(secs(90)), p().open_wait(secs(90)).open_wait_max(secs(99)).probe_lease(secs(90)));
     equal(p().open_wait(ms(10_001)), p().open_wait(ms(10_001)).probe_lease(secs(11)));
-    equal(p().backoff(1.0), p().backoff(1.0).open_wait_max(secs(5)));
+    equal(p().open_wait(secs(90)).jitter(0.0), p().open_wait(secs(90)).jitter(0.0).open_wait_max(secs(90)));
+    equal(p().backoff(1.0).jitter(0.0), p().backoff(1.0).jitter(0.0).open_wait_max(secs(5)));
     // 5 s grown 31 times by 1.01, as far as it gets.
     let reach = p().backoff(1.01).build().unwrap().wait(31, u64::MAX);
     assert!(reach > secs(6) && reach < secs(7), "{reach:?}");

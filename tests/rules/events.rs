@@ -82,6 +82,7 @@ fn r20_every_cause_is_reported_with_its_own_name() {
     bench.advance(secs(6));
     bench.probe().success();
     bench.probe().success();
+    bench.succeed(1);
     bench.engine.set_policy(T, textbook().window(Window::calls(9)).build().unwrap()).unwrap();
     bench.engine.disable(T).unwrap();
     bench.engine.force_open(T).unwrap();

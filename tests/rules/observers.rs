@@ -53,7 +53,7 @@ fn r20_an_observer_may_call_everything_from_inside() {
     drop(guard);
     // The first, and for each of three keys more: trip, forced, disabled, released, a new geometry.
     let heard = calls.load(Ordering::SeqCst);
-    assert!(heard >= 1 + 4 * 3, "{heard}");
+    assert!(heard > 4 * 3, "{heard}");
     assert_eq!((engine.observer_panics(), heard), (0, engine.transitions().len() as u64));
 }
 

@@ -27,8 +27,10 @@ const ENDINGS: [fn(Permit<'_>) -> Option<Settled>; 6] = [
     },
 ];
 
+type Move = fn(&Bench);
+
 /// Brings a target that has one permit from CLOSED in flight into another state, by every way there is.
-fn moves() -> Vec<(State, fn(&Bench))> {
+fn moves() -> Vec<(State, Move)> {
     fn trip(bench: &Bench) {
         bench.fail(5);
     }
@@ -52,6 +54,8 @@ fn moves() -> Vec<(State, fn(&Bench))> {
             assert!(target.disable() && target.release());
         }),
         (State::Closed, |bench| {
+            // Something must be forgotten, or the change is none.
+            bench.succeed(1);
             let policy = textbook().window(Window::calls(20)).build().unwrap();
             bench.engine.set_policy(T, policy).unwrap();
         }),

@@ -16,7 +16,7 @@ fn p() -> PolicyBuilder {
 
 /// The field, value and range of a refusal, and that its text holds all three.
 #[track_caller]
-fn refused(policy: PolicyBuilder) -> (&'static str, String, String) {
+fn refused(policy: &PolicyBuilder) -> (&'static str, String, String) {
     let error = policy.clone().build().expect_err(&format!("{policy:?} can't work"));
     let parts = (error.field(), error.value().to_owned(), error.expected().to_owned());
     let text = error.to_string();
@@ -26,8 +26,8 @@ fn refused(policy: PolicyBuilder) -> (&'static str, String, String) {
 }
 
 #[track_caller]
-fn refuses(policy: PolicyBuilder, field: &str, value: &str, expected: &str) {
-    let (at, found, range) = refused(policy);
+fn refuses(policy: impl Into<PolicyBuilder>, field: &str, value: &str, expected: &str) {
+    let (at, found, range) = refused(&policy.into());
     assert_eq!((at, found.as_str(), range.as_str()), (field, value, expected));
 }
 
@@ -193,16 +193,16 @@ fn r18_backoffs_that_shrink_or_never_get_there() {
     ] {
         refuses(p().backoff(backoff), "backoff", value, "1 to 1000");
     }
-    let (field, value, expected) = refused(p().backoff(1.0).open_wait_max(secs(6)));
+    let (field, value, expected) = refused(&p().backoff(1.0).open_wait_max(secs(6)));
     assert_eq!((field, value.as_str()), ("backoff", "1 with open_wait_max 6s"));
     assert_eq!(expected, "large enough to reach it in 31 reopenings, or open_wait_max at most 5s");
-    assert_eq!(refused(p().open_wait(ms(1)).backoff(1.01).open_wait_max(secs(60))).0, "backoff");
+    assert_eq!(refused(&p().open_wait(ms(1)).backoff(1.01).open_wait_max(secs(60))).0, "backoff");
     builds(p().backoff(1.0));
     builds(p().backoff(1.0).open_wait_max(secs(5)));
     builds(p().backoff(1_000.0));
     // What 31 doublings reach: 2^31 ms, and not a millisecond more.
     builds(p().open_wait(ms(1)).open_wait_max(ms(1 << 31)));
-    assert_eq!(refused(p().open_wait(ms(1)).open_wait_max(ms((1 << 31) + 1))).0, "backoff");
+    assert_eq!(refused(&p().open_wait(ms(1)).open_wait_max(ms((1 << 31) + 1))).0, "backoff");
 }
 
 #[test]

@@ -116,13 +116,13 @@ fn r19_permits_of_an_old_tenant_never_touch_a_new_one() {
         let mut draw = Draw(thread as u64);
         for _ in 0..3_000 {
             let key = draw.below(8);
-            let name = if key % 2 == 0 { format!("s{key}") } else { format!("f{key}") };
+            let name = if key.is_multiple_of(2) { format!("s{key}") } else { format!("f{key}") };
             let Ok(permit) = bench.engine.admit(name.as_str()) else {
                 bench.advance(secs(2));
                 bench.engine.sweep();
                 continue;
             };
-            if key % 2 == 0 {
+            if key.is_multiple_of(2) {
                 permit.success();
                 if let Some(snapshot) = bench.engine.snapshot(name.as_str()) {
                     assert_eq!((snapshot.state, snapshot.totals.failure), (State::Closed, 0), "{name}");

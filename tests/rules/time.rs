@@ -118,9 +118,7 @@ fn r13_a_clock_that_steps_back_neither_panics_nor_underflows() {
     let snapshot = bench.snapshot();
     assert_eq!((snapshot.totals.slow, snapshot.totals.abandoned), (0, 1));
     bench.time.decrement(secs(50));
-    while bench.last_state() == State::Closed {
-        bench.fail(1);
-    }
+    (0..10).filter(|_| bench.last_state() == State::Closed).for_each(|_| bench.fail(1));
     bench.time.decrement(secs(20));
     assert_eq!(bench.refusal().retry_after(), Some(secs(50)));
 }
@@ -144,10 +142,9 @@ fn r13_two_years_from_now_nothing_wedges() {
     for _ in 0..3 {
         bench.fail(5);
         assert_ne!(bench.last_state(), State::Closed);
-        while bench.last_state() != State::Closed {
-            bench.advance(secs(400));
-            bench.engine.admit(T).expect("waits and leases are over at once").success();
-        }
+        bench.advance(secs(400));
+        bench.engine.admit(T).expect("waits and leases are over at once").success();
+        assert_eq!(bench.last_state(), State::Closed);
     }
 }
 

@@ -202,12 +202,33 @@ fn r11_headers_are_a_sign_of_life_and_polls_without_a_frame_are_none() {
     drop(response);
     assert_eq!(rig.window(), (0, 0));
     let mut body = script(&rig, 200, (0..9).map(|_| Step::Wait));
+    assert_eq!(next(&mut body), Seen::Nothing);
     for _ in 0..5 {
         rig.advance(ms(100));
         assert_eq!(next(&mut body), Seen::Nothing);
     }
     drop(body);
     assert_eq!(rig.window(), (1, 1));
+}
+
+#[test]
+fn r11_a_caller_who_does_not_read_says_nothing_about_the_target() {
+    let rig = Rig::new(textbook());
+    let body = script(&rig, 200, [Step::Data("a"), Step::Wait]);
+    rig.advance(secs(60));
+    drop(body);
+    let mut body = script(&rig, 200, [Step::Data("a"), Step::Wait]);
+    assert_eq!(next(&mut body), data("a"));
+    rig.advance(secs(60));
+    drop(body);
+    // Nor does the time before it began to wait.
+    let mut body = script(&rig, 200, [Step::Data("a"), Step::Wait]);
+    assert_eq!(next(&mut body), data("a"));
+    rig.advance(secs(60));
+    assert_eq!(next(&mut body), Seen::Nothing);
+    rig.advance(ms(499));
+    drop(body);
+    assert_eq!((rig.window(), rig.in_flight(), rig.snapshot().totals.abandoned), ((0, 0), 0, 3));
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn a_request_without_either_has_the_empty_key() {
 
 #[test]
 fn any_function_of_the_request_is_a_key() {
-    fn of<Req, K>(key: impl KeyFor<Req, K>, request: &Req) -> K {
+    fn of<Req, K>(key: &impl KeyFor<Req, K>, request: &Req) -> K {
         key.key(request)
     }
-    assert_eq!(of(|request: &Request<u16>| *request.body() / 100, &Request::new(503)), 5);
+    assert_eq!(of(&|request: &Request<u16>| *request.body() / 100, &Request::new(503)), 5);
 }

@@ -204,18 +204,15 @@ fn two_layers(jitter: f64, judge: fn(&Result<u16, Error<Fault>>) -> Outcome) -> 
     });
     let layers = ServiceBuilder::new().layer(outer.layer(classify_fn(judge))).layer(inner.layer(classify_fn(verdict)));
     let mut service = layers.service(target);
-    let mut call = |now_s: u64| {
-        let _ = now(service.call(1));
-        let _ = now_s;
-    };
-    for second in 0..60 {
-        call(second);
+    let mut call = || _ = now(service.call(1));
+    for _ in 0..60 {
+        call();
         outer.advance(secs(1));
         inner.advance(secs(1));
     }
     is_up.store(1, Ordering::SeqCst);
     for second in 0..400 {
-        call(second);
+        call();
         if [&outer, &inner].iter().all(|rig| rig.snapshot().state == State::Closed) {
             return Some(second);
         }
@@ -230,8 +227,7 @@ fn cf_09_two_stacked_layers_of_equal_settings_recover() {
     // The wait that was running when the target came back is 60 s: twice that at the most.
     let waited = two_layers(0.0, own).expect("both close");
     assert!(waited <= 120, "{waited} s");
-    let waited = two_layers(0.0, |result| verdict(result))
-        .expect("both close, though the outer one takes refusals for failures");
+    let waited = two_layers(0.0, verdict).expect("both close, though the outer one takes refusals for failures");
     assert!(waited <= 120, "{waited} s");
 }
 
