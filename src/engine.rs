@@ -446,11 +446,9 @@ impl<K: Key> Engine<K> {
         if before.limit != after.limit {
             slot.words.bulkhead.set_limit(after.limit);
         }
-        // A word that wasn't written for a while would speak of another time.
-        let recorded =
-            |policy: &Policy| (policy.geometry, policy.consecutive_failures.is_some(), policy.slow_rate_bp.is_some());
+        slot.words.adopt(before, after);
         let now = self.read_clock();
-        if recorded(before) == recorded(after) || slot.words.is_blank(before, now) {
+        if before.geometry == after.geometry || slot.words.is_blank(before, now) {
             return None;
         }
         let now = slot.words.beginning(now);

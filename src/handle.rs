@@ -104,8 +104,8 @@ impl<'e, K: Key> Target<'e, K> {
         changed
     }
 
-    /// Puts another policy in force: calls in flight stay counted and the state stays (R17). With another window, or with a rule that was
-    /// off and is on, a CLOSED target's window begins empty. An equal policy changes nothing. A limit set by hand stays unless the
+    /// Puts another policy in force: calls in flight stay counted and the state stays (R17). With another window a CLOSED
+    /// target's begins empty. An equal policy changes nothing. A limit set by hand stays unless the
     /// new policy's differs from the old one's.
     pub fn set_policy(&self, policy: Policy) {
         let report = self.engine.reconfigure(self.slot, policy);

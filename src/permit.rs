@@ -192,6 +192,29 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
         self.token.map_or(0, |token| token.generation)
     }
 
+    /// Times the call from now on.
+    #[cfg(feature = "tower")]
+    pub(crate) fn begin(&mut self) {
+        let now = self.engine.read_clock();
+        if let Some(token) = &mut self.token {
+            token.started = Some(now);
+        }
+    }
+
+    /// Takes the call as not begun: abandoned like that, it says nothing by its length.
+    #[cfg(feature = "tower")]
+    pub(crate) fn not_begun(mut self) -> Self {
+        if let Some(token) = &mut self.token {
+            token.started = None;
+        }
+        self
+    }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn has_begun(&self) -> bool {
+        self.token.is_some_and(|token| token.started.is_some())
+    }
+
     /// Notes a sign of life, for answers that arrive in parts. Abandoned from now on, the call counts as silent since this moment, not
     /// since its start: a caller who leaves a flowing download says nothing about the target. The first sign also ends the time that
     /// is held against `slow_call`: how long a body takes is as much its reader's doing.

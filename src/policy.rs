@@ -98,9 +98,9 @@ impl Policy {
         PolicyBuilder::default()
     }
 
-    /// Starts from these settings.
+    /// Starts from these settings; what follows from others by default, goes on to follow from them.
     pub fn to_builder(&self) -> PolicyBuilder {
-        PolicyBuilder::from(self.clone())
+        PolicyBuilder::from(self.clone()).without_defaults_of(self)
     }
 
     /// The most calls in flight at once; [`UNLIMITED`] if they are only counted.

@@ -436,6 +436,17 @@ impl Words {
         calls == 0 && self.streak.count(gate.generation()) == 0
     }
 
+    /// Empties the words that `before` had no rule for and `after` has: they weren't written for a while, and speak of another time.
+    pub fn adopt(&self, before: &Policy, after: &Policy) {
+        let generation = self.gate.load().generation();
+        if before.consecutive_failures.is_none() && after.consecutive_failures.is_some() {
+            self.streak.succeeded(generation);
+        }
+        if before.slow_rate_bp.is_none() && after.slow_rate_bp.is_some() {
+            self.rare.force().slow_calls.empty(generation);
+        }
+    }
+
     /// Applies what was done by hand.
     pub fn by_hand(&self, cause: Cause, now: Now, step: impl Fn(gate::Word) -> Step) -> Option<Change> {
         match self.gate.apply(step) {

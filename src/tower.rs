@@ -12,6 +12,8 @@
 //!   their bulkhead slot to the end of the body.
 //! - A response future or body that is dropped is an abandoned call: a failure if the target had been silent for 500 ms, unless the policy
 //!   says otherwise.
+//! - Two of these layers around one service are two breakers in a row: the inner one's refusals are errors to the outer. Let the outer's
+//!   classifier ignore [`Error::Rejected`], or both wait for each other's probes.
 //!
 //! Through the layer a call allocates what the inner service allocates, and nothing else.
 

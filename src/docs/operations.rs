@@ -18,12 +18,20 @@
 //! | want | do |
 //! | --- | --- |
 //! | stop all calls to a target | [`force_open`](crate::Engine::force_open), later [`release`](crate::Engine::release) |
+//! | close an open target at once | [`force_open`](crate::Engine::force_open), then [`release`](crate::Engine::release): alone, releasing leaves an automatic OPEN as it is |
 //! | stop new calls but keep the breaker's state | [`set_limit`](crate::Engine::set_limit) to 0, later to what it was |
 //! | let calls through whatever happens | [`disable`](crate::Engine::disable), later [`release`](crate::Engine::release) |
 //! | other settings, calls running | [`set_policy`](crate::Engine::set_policy): state and calls in flight stay |
 //!
 //! Forced states last until somebody ends them: no timer, no outcome, no probe does. Each of these is a transition in the log. A target with a
 //! policy or limit of its own, or in a forced state, is never forgotten.
+//!
+//! # Choosing rules
+//!
+//! A window of time with `min_calls` never judges a target with fewer calls than that in its length: give it `consecutive_failures` as well.
+//! Calls that hang without a timeout are no evidence while they hang; `max_in_flight` bounds what they hold. `probe_lease` must be longer
+//! than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
+//! every call in the window was slow.
 //!
 //! # Memory
 //!

@@ -13,7 +13,7 @@ use super::Transition;
 /// How long a hole may hold back what comes after it, on the engine's clock.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How many transitions one hole may hold back.
-const MOST_WAITING: usize = 64;
+const MOST_WAITING: usize = 1_024;
 
 #[derive(Debug)]
 pub(crate) struct Order<K> {
@@ -172,8 +172,9 @@ mod tests {
     #[test]
     fn r20_a_hole_holds_a_bounded_number_back() {
         let mut order = Order::default();
-        let late: Vec<u64> = (2..=66).flat_map(|sequence| offer(&mut order, 1, sequence, 0)).collect();
-        assert_eq!(late, (2..=66).collect::<Vec<_>>());
+        let most = MOST_WAITING as u64 + 2;
+        let late: Vec<u64> = (2..=most).flat_map(|sequence| offer(&mut order, 1, sequence, 0)).collect();
+        assert_eq!(late, (2..=most).collect::<Vec<_>>());
         assert_eq!(order.dropped(), 1);
     }
 

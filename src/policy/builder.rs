@@ -259,6 +259,22 @@ impl PolicyBuilder {
         self
     }
 
+    /// Leaves out what `policy`, which these settings build, has by default: another setting may then move it.
+    pub(super) fn without_defaults_of(self, policy: &Policy) -> Self {
+        let lean: [fn(&mut Self); 5] = [
+            |builder| builder.min_calls = None,
+            |builder| builder.failure_rate = None,
+            |builder| builder.slow_rate = None,
+            |builder| builder.open_wait_max = None,
+            |builder| builder.probe_lease = None,
+        ];
+        lean.into_iter().fold(self, |builder, leave_out| {
+            let mut without = builder.clone();
+            leave_out(&mut without);
+            if without.clone().build().as_ref() == Ok(policy) { without } else { builder }
+        })
+    }
+
     /// Checks the settings and builds the policy.
     ///
     /// # Errors
@@ -356,12 +372,11 @@ impl PolicyBuilder {
             return Err(PolicyError::new("backoff", backoff, "1 to 1000"));
         }
         let backoff_milli = parts(backoff, 1_000);
-        let reach = reach(open_wait, backoff_milli);
+        let with_jitter = |wait: u64| wait.saturating_add(wait.saturating_mul(jitter_bp.into()) / BASIS_POINTS);
+        let reach = with_jitter(reach(open_wait, backoff_milli));
         let most = match self.open_wait_max {
             // Room for the first wait's jitter, or a constant wait would only ever be shortened.
-            None => (open_wait + open_wait * u64::from(jitter_bp) / BASIS_POINTS)
-                .max(reach.min(DEFAULT_WAIT_MAX_MS))
-                .min(millis(YEAR).max(open_wait)),
+            None => with_jitter(open_wait).max(reach.min(DEFAULT_WAIT_MAX_MS)).min(millis(YEAR)),
             Some(most) => {
                 let most = millis(within("open_wait_max", most, Duration::from_millis(open_wait), YEAR)?);
                 if most > reach {

@@ -14,7 +14,7 @@ use crate::engine::Key;
 use crate::rejection::Rejection;
 
 pin_project! {
-    /// The response of a guarded service. Dropped before it is ready, its call is abandoned.
+    /// The response of a guarded service. Dropped before it is ready, its call is abandoned; never polled, it hadn't begun.
     #[must_use = "futures do nothing unless polled"]
     pub struct AdmissionFuture<S: Service<Req>, Req, C, K: Key> {
         #[pin]
@@ -39,7 +39,7 @@ impl<S: Service<Req>, Req, C, K: Key> AdmissionFuture<S, Req, C, K> {
     }
 
     pub(super) fn admitted(permit: RequestPermit<K>, inner: S, request: Req, classifier: C) -> Self {
-        Self { stage: Stage::Readying { inner, request: Some(request) }, taken: Some((permit, classifier)) }
+        Self { stage: Stage::Readying { inner, request: Some(request) }, taken: Some((permit.not_begun(), classifier)) }
     }
 }
 
@@ -57,7 +57,10 @@ where
             return Poll::Ready(Err(Error::Rejected(*rejection)));
         }
         // Out of the future while user code runs: should that panic, the permit is dropped by the panic and counts as a failure.
-        let taken = this.taken.take();
+        let mut taken = this.taken.take();
+        if let Some((permit, _)) = taken.as_mut().filter(|(permit, _)| !permit.has_begun()) {
+            permit.begin();
+        }
         let result = match poll_inner(this.stage, cx) {
             Poll::Ready(result) => result,
             Poll::Pending => {

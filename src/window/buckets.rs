@@ -116,13 +116,7 @@ impl Cell {
         self.update(generation, start, gate, marked)
     }
 
-    fn update(
-        &self,
-        generation: u32,
-        start: u64,
-        gate: &gate::Cell,
-        counted: impl Fn(Word) -> Word,
-    ) -> Recorded<Word> {
+    fn update(&self, generation: u32, start: u64, gate: &gate::Cell, counted: impl Fn(Word) -> Word) -> Recorded<Word> {
         let mut word = Word(self.0.load(READ));
         loop {
             let next = if word.is_of(generation) {

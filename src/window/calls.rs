@@ -131,6 +131,17 @@ impl Cell {
         }
     }
 
+    /// Empties the window of `generation`; a word of another is empty for it anyway.
+    pub fn empty(&self, generation: u32) {
+        let mut word = Word(self.0.load(READ));
+        while word.generation() == generation && word != Word::empty(generation) {
+            match self.0.compare_exchange_weak(word.0, Word::empty(generation).0, WRITE, READ) {
+                Ok(_) => return,
+                Err(bits) => word = Word(bits),
+            }
+        }
+    }
+
     /// The calls and marks of the window of `generation`; none if the word is of another.
     #[must_use]
     pub fn counts(&self, generation: u32, size: u32) -> (u32, u32) {

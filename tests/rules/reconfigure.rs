@@ -153,18 +153,18 @@ fn r17_calls_that_started_untimed_are_never_slow() {
 }
 
 #[test]
-fn r17_a_rule_that_was_off_starts_on_an_empty_window() {
+fn r17_a_rule_that_was_off_starts_on_an_empty_word() {
     // Off and on again: what the streak's word last said is of another time.
     let with_streak = || textbook().consecutive_failures(3);
     let bench = Bench::new(with_streak());
     bench.fail(2);
     bench.adopt(textbook());
-    bench.succeed(3);
+    bench.succeed(7);
     bench.adopt(with_streak());
     bench.fail(1);
     let snapshot = bench.snapshot();
-    assert_eq!((snapshot.state, snapshot.streak, bench.window()), (State::Closed, 1, (1, 1)));
-    assert!(bench.log().iter().all(|transition| transition.cause == Cause::PolicyChanged));
+    assert_eq!((snapshot.state, snapshot.streak, bench.window()), (State::Closed, 1, (10, 3)));
+    assert!(bench.log().is_empty());
 }
 
 #[test]
@@ -209,4 +209,12 @@ fn r17_policies_that_flip_under_load_leave_a_target_that_works() {
     (0..10).filter(|_| bench.last_state() != State::Closed).for_each(|_| _ = bench.enter().success());
     bench.succeed(10);
     assert_eq!(bench.window(), (10, 0));
+}
+
+#[test]
+fn r17_a_new_target_takes_its_policy_without_a_transition() {
+    let bench = Bench::new(textbook());
+    bench.engine.set_policy("new", textbook().window(Window::time(secs(10))).build().unwrap()).unwrap();
+    assert!(bench.log().is_empty());
+    assert_eq!(bench.engine.snapshot("new").unwrap().generation, 0);
 }
