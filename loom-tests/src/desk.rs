@@ -1,10 +1,30 @@
 //! A target at which the models ask and settle, as the engine does but for keys and observers.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use loom::sync::atomic::{AtomicU32, Ordering};
 use portcullis::internals::{Change, Counts, Ending, GateWord, Now, Reading, Refused, Step, Terms, Token, Words};
-use portcullis::{Cause, Outcome, Policy, Settled};
+use portcullis::{Cause, Outcome, Policy, PolicyBuilder, Settled};
+
+/// When the wait of a trip at 0 is over.
+pub const ELAPSED: u64 = 10;
+
+/// A policy whose waits the models know.
+///
+/// # Panics
+///
+/// If the policy is refused.
+#[must_use]
+pub fn build(policy: PolicyBuilder) -> Policy {
+    let policy = policy.open_wait(Duration::from_millis(ELAPSED)).jitter(0.0).probe_lease(Duration::from_secs(1));
+    policy.build().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Trips at the first failure, closes at the first success.
+pub fn touchy() -> PolicyBuilder {
+    Policy::builder().no_window().consecutive_failures(1).successes_to_close(1)
+}
 
 /// What a racer was told, and the transition that it made on the way.
 pub type Said = (&'static str, Option<Cause>);
@@ -17,7 +37,7 @@ pub struct Desk {
     granted: Vec<Token>,
     /// Each transition reported so far. Plain std: loom's threads take turns, and none is switched away from inside.
     changes: Mutex<Vec<(u32, Cause)>>,
-    /// Tenants that the slot has had before this one.
+    /// Tenants that the slot has had before this one. Loom's, so that it sees a race about it.
     evicted: AtomicU32,
 }
 
@@ -87,7 +107,7 @@ impl Desk {
     pub fn record(&self, token: Token, ending: Ending, millis: u64) -> Said {
         let terms = Terms { policy: &self.policy, policy_version: 0 };
         let (settled, change) = self.words.record(token, ending, terms, &at(millis));
-        assert_eq!(self.evicted.load(Ordering::Relaxed), 0, "an outcome reached another tenant");
+        assert_eq!(self.evicted.load(Ordering::Acquire), 0, "an outcome reached another tenant");
         (if settled == Settled::Recorded { "recorded" } else { "stale" }, self.note(change))
     }
 
@@ -100,7 +120,7 @@ impl Desk {
         if !self.words.bulkhead.retire() {
             return ("stays", None);
         }
-        self.evicted.store(1, Ordering::Relaxed);
+        self.evicted.store(1, Ordering::Release);
         let said = self.by_hand(Cause::Forgotten, |gate| gate.forget(Now::default()));
         self.words.bulkhead.reinstate(self.policy.max_in_flight());
         said

@@ -35,7 +35,8 @@ pub fn model<S, R, O, const N: usize>(
     R: Debug + Send + 'static,
     O: Debug + PartialEq + Send + 'static,
 {
-    let reached = Arc::new(Mutex::new(Reached { name: name.into(), racers: N, executions: 0, outcomes: Vec::new() }));
+    let reached = Arc::new(Mutex::new(Reached { executions: 0, outcomes: Vec::new() }));
+    let _told = Told { name, racers: N, reached: &reached };
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(bound(N));
     builder.max_branches = 20_000;
@@ -65,8 +66,7 @@ pub fn model<S, R, O, const N: usize>(
 
 /// The most preemptions in one execution. `run` sets both and says why.
 fn bound(racers: usize) -> usize {
-    let (variable, default) =
-        if racers <= 2 { ("PORTCULLIS_LOOM_PAIRS", 3) } else { ("PORTCULLIS_LOOM_TRIOS", 2) };
+    let (variable, default) = if racers <= 2 { ("PORTCULLIS_LOOM_PAIRS", 3) } else { ("PORTCULLIS_LOOM_TRIOS", 2) };
     std::env::var(variable).ok().and_then(|bound| bound.parse().ok()).unwrap_or(default)
 }
 
@@ -75,24 +75,33 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a model came to; told when it ends, however it ends.
+/// What a model came to so far.
 struct Reached<O> {
-    name: String,
-    racers: usize,
     executions: u64,
     outcomes: Vec<O>,
 }
 
-impl<O> Drop for Reached<O> {
+/// Tells what a model came to when it ends, however it ends.
+struct Told<'a, O> {
+    name: &'a str,
+    racers: usize,
+    reached: &'a Mutex<Reached<O>>,
+}
+
+impl<O> Drop for Told<'_, O> {
     fn drop(&mut self) {
-        let Self { name, racers, executions, outcomes } = self;
-        let end = if std::thread::panicking() { "caught" } else { "held" };
-        println!("model {name}: {executions} executions, {} outcomes", outcomes.len());
+        let Self { name, racers, reached } = self;
+        let end = if std::thread::panicking() { "failed" } else { "held" };
+        let (executions, outcomes) = {
+            let reached = locked(reached);
+            (reached.executions, reached.outcomes.len())
+        };
+        println!("model {name}: {executions} executions, {outcomes} outcomes");
         // The script sums these lines; a write that fails would show there as a model that didn't run.
         if let Ok(path) = std::env::var("PORTCULLIS_LOOM_TALLY")
             && let Ok(mut tally) = std::fs::File::options().append(true).create(true).open(path)
         {
-            let _ = tally.write_all(format!("{end} {executions} {} {racers} {name}\n", outcomes.len()).as_bytes());
+            let _ = tally.write_all(format!("{end}\t{executions}\t{outcomes}\t{racers}\t{name}\n").as_bytes());
         }
     }
 }

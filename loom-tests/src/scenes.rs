@@ -48,23 +48,20 @@ pub fn lowering<P: Permits>(name: &str) {
     );
 }
 
-/// The same while a batch is on its way to an open, empty magazine.
+/// The limit falls from 8 to 3 while a batch is on its way to an open, empty magazine.
 pub fn lowering_during_a_refill<P: Permits>(name: &str) {
     model(
         name,
-        &[(true, None), (true, Some(false)), (false, None), (false, Some(false))],
+        &[[true, true]],
         || Room::<P>::used(8, 0, 1, 0),
         [
-            |room: &Room<P>| (room.pass(0), room.enter_lowered(0, 1)),
+            |room: &Room<P>| room.pass(0),
             |room| {
-                room.lower(1);
-                (true, None)
+                room.lower(3);
+                true
             },
         ],
-        |room, [first, _]| {
-            room.rest(1);
-            first
-        },
+        at_rest(3),
     );
 }
 

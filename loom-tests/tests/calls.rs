@@ -37,11 +37,11 @@ impl Window {
     }
 }
 
-/// The counts of generation 1 after both: whoever comes second sees both, so whichever completes `min_calls` judges all.
+/// With `min_calls` 2, whichever outcome comes second judges both.
 #[test]
-fn success_and_failure_completing_min_calls_are_both_judged_by_the_second() {
+fn the_outcome_that_completes_min_calls_sees_both() {
     model(
-        "calls: success and failure completing min_calls are both judged by the second",
+        "calls: the outcome that completes min_calls sees both",
         &[[Some((1, 0)), Some((2, 1))], [Some((2, 1)), Some((1, 1))]],
         || Window::holding(&[]),
         [|window: &Window| window.record(false, 1), |window| window.record(true, 1)],
@@ -53,10 +53,18 @@ fn success_and_failure_completing_min_calls_are_both_judged_by_the_second() {
 }
 
 #[test]
-fn a_full_window_forgets_the_oldest_once_per_call() {
+fn a_full_window_forgets_one_call_per_call() {
     model(
-        "calls: a full window forgets the oldest once per call",
-        &[[None; 3]],
+        "calls: a full window forgets one call per call",
+        // The window held a failure and two successes. Each outcome sees three calls and, of the failures, its own and those before it.
+        &[
+            [Some((3, 1)), Some((3, 2)), Some((3, 2))],
+            [Some((3, 1)), Some((3, 2)), Some((3, 1))],
+            [Some((3, 2)), Some((3, 1)), Some((3, 2))],
+            [Some((3, 2)), Some((3, 1)), Some((3, 1))],
+            [Some((3, 1)), Some((3, 2)), Some((3, 0))],
+            [Some((3, 2)), Some((3, 1)), Some((3, 0))],
+        ],
         || Window::holding(&[true, false, false]),
         [|window: &Window| window.record(true, 1), |window| window.record(true, 1), |window| window.record(false, 1)],
         |window, seen| {
@@ -67,10 +75,24 @@ fn a_full_window_forgets_the_oldest_once_per_call() {
 }
 
 #[test]
+fn a_success_on_a_clean_full_window_writes_nothing_and_hides_nothing() {
+    model(
+        "calls: a success on a clean full window writes nothing and hides nothing",
+        &[[Some((3, 0)), Some((3, 1))], [Some((3, 1)), Some((3, 1))]],
+        || Window::holding(&[false, false, false]),
+        [|window: &Window| window.record(false, 1), |window| window.record(true, 1)],
+        |window, seen| {
+            assert_eq!(window.calls.counts(1, SIZE), (3, 1));
+            seen
+        },
+    );
+}
+
+#[test]
 fn a_straggler_cannot_wipe_a_new_window() {
     model(
         "calls: a straggler cannot wipe a new window",
-        &[[None; 2]],
+        &[[Some((2, 2)), Some((1, 1))], [None, Some((1, 1))]],
         || Window::holding(&[true]),
         [|window: &Window| window.record(true, 1), |window| window.begin()],
         |window, seen| {
@@ -80,11 +102,18 @@ fn a_straggler_cannot_wipe_a_new_window() {
     );
 }
 
+/// The word was never written in the stragglers' own generation, so only the gate can tell which of the two is older.
 #[test]
 fn stragglers_of_an_unused_window_cannot_wipe_a_new_one() {
     model(
         "calls: stragglers of an unused window cannot wipe a new one",
-        &[[None; 3]],
+        &[
+            [Some((1, 1)), Some((2, 1)), Some((1, 1))],
+            [Some((2, 1)), Some((1, 0)), Some((1, 1))],
+            [Some((1, 1)), None, Some((1, 1))],
+            [None, Some((1, 0)), Some((1, 1))],
+            [None, None, Some((1, 1))],
+        ],
         || Window::holding(&[]),
         [|window: &Window| window.record(true, 1), |window| window.record(false, 1), |window| window.begin()],
         |window, seen| {

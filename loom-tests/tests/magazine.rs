@@ -44,7 +44,7 @@ fn two_spills_at_once_give_each_permit_once() {
 fn a_spill_meets_a_lowered_limit() {
     model(
         "magazine: a spill meets a lowered limit",
-        &[None, Some(false), Some(true)],
+        &[None, Some(true)],
         || One::used(4, 0, 4, 2),
         [
             |room: &One| {
@@ -64,6 +64,24 @@ fn a_spill_meets_a_lowered_limit() {
 }
 
 #[test]
+fn a_spill_a_caller_and_a_lowered_limit_lose_nothing() {
+    model(
+        "magazine: a spill, a caller and a lowered limit lose nothing",
+        &[[true, true, true], [true, false, true]],
+        || Two::used(8, 0, 5, 3),
+        [
+            leave,
+            |room| room.enter(1),
+            |room| {
+                room.lower(3);
+                true
+            },
+        ],
+        at_rest(3),
+    );
+}
+
+#[test]
 fn a_spill_meets_a_retirement() {
     model(
         "magazine: a spill meets a retirement",
@@ -76,9 +94,7 @@ fn a_spill_meets_a_retirement() {
 
 #[test]
 fn a_limit_lowered_during_a_refill_leaves_no_batch_behind() {
-    scenes::lowering_during_a_refill::<Bulkhead<2>>(
-        "magazine: a limit lowered during a refill leaves no batch behind",
-    );
+    scenes::lowering_during_a_refill::<Bulkhead<2>>("magazine: a limit lowered during a refill leaves no batch behind");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use loom_tests::model;
 use portcullis::internals::streak::Cell;
 use portcullis::internals::{Gate, GateWord, Now, Recorded};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Run {
     streak: Cell,
     gate: Gate,
@@ -55,10 +55,17 @@ fn two_failures_count_two() {
 }
 
 #[test]
-fn three_failures_count_three_and_one_of_them_is_the_third() {
+fn exactly_one_of_three_failures_is_the_third() {
     model(
-        "streak: three failures count three and one of them is the third",
-        &[[None; 3]],
+        "streak: exactly one of three failures is the third",
+        &[
+            [Some(1), Some(2), Some(3)],
+            [Some(1), Some(3), Some(2)],
+            [Some(2), Some(1), Some(3)],
+            [Some(2), Some(3), Some(1)],
+            [Some(3), Some(1), Some(2)],
+            [Some(3), Some(2), Some(1)],
+        ],
         || Run::of(0),
         [|run: &Run| run.fail(1); 3],
         |run, lengths| {
@@ -72,7 +79,15 @@ fn three_failures_count_three_and_one_of_them_is_the_third() {
 fn a_success_ends_what_came_before_it_and_nothing_else() {
     model(
         "streak: a success ends what came before it and nothing else",
-        &[([None; 3], 0)],
+        // The lengths that the failures saw, and what is left: 2 if the success came first, 1 if between them, 0 if last.
+        &[
+            ([Some(1), Some(2), None], 2),
+            ([Some(2), Some(1), None], 2),
+            ([Some(1), Some(2), None], 1),
+            ([Some(2), Some(1), None], 1),
+            ([Some(2), Some(3), None], 0),
+            ([Some(3), Some(2), None], 0),
+        ],
         || Run::of(1),
         [|run: &Run| run.fail(1), |run| run.fail(1), |run| run.succeed(1)],
         |run, lengths| (lengths, run.streak.count(1)),
@@ -83,7 +98,7 @@ fn a_success_ends_what_came_before_it_and_nothing_else() {
 fn a_straggler_of_the_old_generation_cannot_touch_the_new_streak() {
     model(
         "streak: a straggler of the old generation cannot touch the new streak",
-        &[[None; 3]],
+        &[[Some(2), None, Some(1)], [Some(1), None, Some(1)], [None, None, Some(1)]],
         || Run::of(1),
         [|run: &Run| run.fail(1), |run| run.succeed(1), |run| run.begin()],
         |run, lengths| {
@@ -93,11 +108,12 @@ fn a_straggler_of_the_old_generation_cannot_touch_the_new_streak() {
     );
 }
 
+/// The word was never written in the straggler's own generation, so only the gate can tell which of the two is older.
 #[test]
 fn a_straggler_of_an_unused_streak_cannot_wipe_the_new_one() {
     model(
         "streak: a straggler of an unused streak cannot wipe the new one",
-        &[[None; 2]],
+        &[[Some(1), Some(1)], [None, Some(1)]],
         || Run::of(0),
         [|run: &Run| run.fail(1), |run| run.begin()],
         |run, lengths| {

@@ -10,6 +10,8 @@
 //!   answer with a `content-length` whose body type doesn't know that it is empty counts as abandoned, not as a success.
 //! - A window of time is read bucket by bucket. It covers its length less at most one bucket, and may miss or hold outcomes that are being
 //!   recorded while it is summed. A bucket counts 16,777,215 calls and then stands still, failures with it.
+//! - Two outcomes that together meet a rule of a window of time may each miss the other, on processors that let a read pass an earlier
+//!   write to another word (ARM with release-consistent loads; not x86). The next outcome then trips.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
 //! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.

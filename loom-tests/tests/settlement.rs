@@ -1,0 +1,185 @@
+//! Settlement: what an outcome is counted in, which rule it meets, and exactly one report of every transition.
+
+use std::time::Duration;
+
+use loom_tests::desk::{Desk, build, touchy};
+use loom_tests::model;
+use portcullis::Cause::{ConsecutiveFailures, FailureRate, ForcedOpen, Forgotten, PolicyChanged, Released, SlowRate};
+use portcullis::internals::{Counts, Ending, Now};
+use portcullis::{Outcome, Policy, PolicyBuilder, State, Window};
+
+const SUCCEEDED: Ending = Ending::Settled(Outcome::Success);
+
+fn windowed() -> PolicyBuilder {
+    Policy::builder().window(Window::calls(3)).min_calls(2)
+}
+
+#[test]
+fn two_rules_met_at_once_are_one_change() {
+    model(
+        "settlement: two rules met at once are one change",
+        &[
+            [("recorded", None), ("recorded", Some(ConsecutiveFailures))],
+            [("recorded", None), ("recorded", Some(FailureRate))],
+            [("recorded", Some(ConsecutiveFailures)), ("recorded", None)],
+            [("recorded", Some(FailureRate)), ("recorded", None)],
+        ],
+        || Desk::with_calls(build(windowed().consecutive_failures(2)), 2),
+        [
+            |desk: &Desk| desk.settle(desk.granted(0), Outcome::Failure),
+            |desk| desk.settle(desk.granted(1), Outcome::Failure),
+        ],
+        |desk, said| {
+            let gate = desk.gate();
+            assert_eq!((gate.state(), gate.generation(), desk.in_flight()), (State::Open, 1, 0));
+            said
+        },
+    );
+}
+
+#[test]
+fn a_success_that_completes_min_calls_trips() {
+    model(
+        "settlement: a success that completes min_calls trips",
+        &[[("recorded", None), ("recorded", Some(FailureRate))], [("recorded", Some(FailureRate)), ("recorded", None)]],
+        || Desk::with_calls(build(windowed()), 2),
+        [
+            |desk: &Desk| desk.settle(desk.granted(0), Outcome::Failure),
+            |desk| desk.settle(desk.granted(1), Outcome::Success),
+        ],
+        |desk, said| {
+            let gate = desk.gate();
+            assert_eq!((gate.state(), gate.generation(), desk.in_flight()), (State::Open, 1, 0));
+            said
+        },
+    );
+}
+
+/// Calls and slow calls are two words, which may meet the outcomes in different orders.
+#[test]
+fn a_quick_call_that_completes_min_calls_trips_on_slow_ones() {
+    model(
+        "settlement: a quick call that completes min_calls trips on slow ones",
+        &[[("recorded", None), ("recorded", Some(SlowRate))], [("recorded", Some(SlowRate)), ("recorded", None)]],
+        || Desk::with_calls(build(windowed().slow_call(Duration::from_millis(500)).slow_rate(0.5)), 2),
+        [|desk: &Desk| desk.end(desk.granted(0), SUCCEEDED, 600), |desk| desk.end(desk.granted(1), SUCCEEDED, 0)],
+        |desk, said| {
+            assert_eq!((desk.gate().state(), desk.in_flight()), (State::Open, 0));
+            said
+        },
+    );
+}
+
+/// In a window of time calls and failures are two words, and nothing orders the write of the one before the read of the other:
+/// either outcome may miss the other's. Then the next one judges both.
+#[test]
+fn a_rule_met_in_a_window_of_time_trips_with_the_next_outcome_at_the_latest() {
+    model(
+        "settlement: a rule met in a window of time trips with the next outcome at the latest",
+        &[
+            [("recorded", Some(FailureRate)), ("recorded", None)],
+            [("recorded", None), ("recorded", Some(FailureRate))],
+            [("recorded", None), ("recorded", None)],
+        ],
+        || {
+            let window = Window::time(Duration::from_secs(2)).buckets(2);
+            Desk::with_calls(build(Policy::builder().window(window).min_calls(2).failure_rate(0.3)), 3)
+        },
+        [
+            |desk: &Desk| desk.settle(desk.granted(0), Outcome::Failure),
+            |desk| desk.settle(desk.granted(1), Outcome::Success),
+        ],
+        |desk, said| {
+            let next = desk.settle(desk.granted(2), Outcome::Success);
+            let is_late = said == [("recorded", None); 2];
+            assert_eq!(next, if is_late { ("recorded", Some(FailureRate)) } else { ("stale", None) });
+            assert_eq!(desk.gate().state(), State::Open);
+            said
+        },
+    );
+}
+
+#[test]
+fn a_straggler_cannot_count_in_a_later_window() {
+    model(
+        "settlement: a straggler cannot count in a later window",
+        &[[("recorded", None), ("recorded", None)], [("stale", None), ("recorded", None)]],
+        || Desk::with_calls(build(windowed().min_calls(3).consecutive_failures(3)), 1),
+        [
+            |desk: &Desk| desk.settle(desk.granted(0), Outcome::Failure),
+            |desk| {
+                desk.by_hand(ForcedOpen, |gate| gate.force(State::ForcedOpen, Now::default()));
+                desk.by_hand(Released, |gate| gate.release(Now::default()));
+                match desk.admit(0) {
+                    (Ok(token), _) => desk.settle(token, Outcome::Failure),
+                    (Err(reason), cause) => (reason, cause),
+                }
+            },
+        ],
+        |desk, said| {
+            assert_eq!(desk.gate().generation(), 2);
+            assert_eq!(desk.window(), (Counts { calls: 1, failures: 1, slow: 0 }, 1));
+            said
+        },
+    );
+}
+
+#[test]
+fn a_new_geometry_starts_an_empty_window() {
+    model(
+        "settlement: a new geometry starts an empty window",
+        &[[("recorded", None), ("by hand", Some(PolicyChanged))], [("stale", None), ("by hand", Some(PolicyChanged))]],
+        || Desk::with_calls(build(windowed().consecutive_failures(9)), 1),
+        [
+            |desk: &Desk| desk.settle(desk.granted(0), Outcome::Failure),
+            |desk| desk.by_hand(PolicyChanged, |gate| gate.restart(Now::default())),
+        ],
+        |desk, said| {
+            assert_eq!(desk.gate().generation(), 1);
+            assert_eq!(desk.window(), (Counts::default(), 0));
+            said
+        },
+    );
+}
+
+#[test]
+fn late_outcomes_of_an_earlier_generation_change_nothing() {
+    model(
+        "settlement: late outcomes of an earlier generation change nothing",
+        &[[("stale", None), ("stale", None), ("recorded", None)]],
+        || {
+            let mut desk = Desk::with_calls(build(touchy().consecutive_failures(2).successes_to_close(2)), 2);
+            desk.by_hand(ForcedOpen, |gate| gate.force(State::ForcedOpen, Now::default()));
+            desk.by_hand(Released, |gate| gate.release(Now::default()));
+            desk.grant(0);
+            desk
+        },
+        [
+            |desk: &Desk| desk.settle(desk.granted(0), Outcome::Success),
+            |desk| desk.settle(desk.granted(1), Outcome::Failure),
+            |desk| desk.settle(desk.granted(2), Outcome::Failure),
+        ],
+        |desk, said| {
+            let gate = desk.gate();
+            assert_eq!((gate.state(), gate.generation()), (State::Closed, 2));
+            assert_eq!(desk.window().1, 1);
+            said
+        },
+    );
+}
+
+#[test]
+fn a_recycled_slot_hears_nothing_of_its_last_tenant() {
+    model(
+        "settlement: a recycled slot hears nothing of its last tenant",
+        &[[("recorded", None), ("by hand", Some(Forgotten))], [("recorded", None), ("stays", None)]],
+        || Desk::with_calls(build(windowed().consecutive_failures(9)), 1),
+        [|desk: &Desk| desk.settle(desk.granted(0), Outcome::Failure), |desk| desk.recycle()],
+        |desk, said| {
+            let failures = u64::from(desk.gate().generation() == 0);
+            assert_eq!(desk.window(), (Counts { calls: failures, failures, slow: 0 }, failures));
+            assert_eq!(desk.in_flight(), 0);
+            said
+        },
+    );
+}
