@@ -116,14 +116,10 @@ pub async fn state(gateway: &Gateway, name: &str) -> String {
     target(gateway, name).await["state"].as_str().unwrap().to_owned()
 }
 
-/// The log of a target as pairs of states, without the windows that a policy emptied.
+/// The log of a target as pairs of states.
 pub async fn transitions(gateway: &Gateway, name: &str) -> Vec<(String, String)> {
     let log = get(gateway.admin_address().unwrap(), "/transitions").await.json();
-    let own = log["transitions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|entry| entry["target"] == name && entry["cause"] != "policy_changed");
+    let own = log["transitions"].as_array().unwrap().iter().filter(|entry| entry["target"] == name);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     own.map(|entry| (text(&entry["from"]), text(&entry["to"]))).collect()
 }
