@@ -1,6 +1,7 @@
 //! The public face: the keyed registry of targets, with clock, default policy and observers.
 
 mod builder;
+mod inner;
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,17 +12,16 @@ use std::time::Duration;
 pub use builder::EngineBuilder;
 
 use crate::event::hub::Hub;
-use crate::event::{Cause, Observer, ObserverGuard, Subscription, Transition};
+use crate::event::{Observer, ObserverGuard, Subscription, Transition};
 use crate::handle::Target;
-use crate::outcome::{Outcome, Settled};
+use crate::outcome::Outcome;
 use crate::permit::{OwnedPermit, Permit};
 use crate::policy::Policy;
 use crate::registry::Registry;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
-use crate::target::{Change, Ending, Refused, Terms, Token};
-use crate::time::{Now, Reading, Started};
+use crate::time::Started;
 
 /// What names a target. Every type that can is one.
 pub trait Key: Eq + Hash + fmt::Debug + Send + Sync + 'static {}
@@ -318,144 +318,6 @@ impl<K: Key> Engine<K> {
     #[must_use]
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.read_clock().nanos())
-    }
-
-    pub(crate) fn read_clock(&self) -> Now {
-        self.clock.now()
-    }
-
-    pub(crate) fn slot(&self, index: u32) -> Option<&Slot<K>> {
-        self.registry.slot(index)
-    }
-
-    /// Writes a change to the log and the channels. The caller pins the tenant, so that its transitions are all there before the next
-    /// tenant's; it [tells](Self::tell) the observers once it holds nothing.
-    pub(crate) fn describe(&self, slot: &Slot<K>, change: Change) -> Option<Arc<Transition<K>>> {
-        let report = slot.describe(change)?;
-        self.hub.write(slot.index, &report);
-        Some(report)
-    }
-
-    /// Calls the observers. The caller holds no lock and no permit.
-    #[inline]
-    pub(crate) fn tell(&self, report: Option<Arc<Transition<K>>>) {
-        if let Some(report) = report {
-            self.hub.tell(report);
-        }
-    }
-
-    fn find_or_make<'e, Q, R>(&'e self, key: &Q, with: impl FnOnce(&'e Slot<K>) -> R) -> Result<R, Rejection>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        self.registry.find_or_make(key, || self.read_clock(), &self.hub, with)
-    }
-
-    fn admit_key<'e, Q>(&'e self, key: &Q, is_async: bool) -> Result<(&'e Slot<K>, Token), Rejection>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        // The permit is taken under the shard's lock, which keeps the tenant; what happened is told after it.
-        let decide = |slot: &'e Slot<K>| (slot, self.decide(slot, is_async));
-        let (slot, (answer, report)) = self.find_or_make(key, decide)?;
-        self.tell(report);
-        answer.map(|token| (slot, token))
-    }
-
-    #[inline]
-    pub(crate) fn admit_slot<'e>(&'e self, slot: &'e Slot<K>, is_async: bool) -> Result<Permit<'e, K>, Rejection> {
-        let (answer, report) = self.decide(slot, is_async);
-        self.tell(report);
-        answer.map(|token| Permit::new(self, slot, token))
-    }
-
-    /// Asks a slot whose tenant is pinned; the caller reports once it holds no lock.
-    #[inline]
-    fn decide(&self, slot: &Slot<K>, is_async: bool) -> (Result<Token, Rejection>, Option<Arc<Transition<K>>>) {
-        let time = Reading::new(|| self.read_clock());
-        let (_, policy) = slot.terms();
-        let (answer, change) = slot.words.admit(self.registry.policies().get(policy), is_async, &time);
-        let report = change.and_then(|change| self.describe(slot, change));
-        (answer.map_err(|refused| self.explain(refused)), report)
-    }
-
-    #[cold]
-    fn explain(&self, refused: Refused) -> Rejection {
-        let later = |retry_after: Duration| retry_after.saturating_add(self.clock.resolution());
-        match refused {
-            Refused::Rejected(Rejection::Open { retry_after }) => Rejection::Open { retry_after: later(retry_after) },
-            Refused::Rejected(Rejection::Probing { retry_after }) => {
-                Rejection::Probing { retry_after: later(retry_after) }
-            }
-            Refused::Rejected(rejection) => rejection,
-            // Not while the shard is locked or a handle held, as it is wherever this is asked.
-            Refused::Retired => Rejection::Saturated { limit: 0 },
-        }
-    }
-
-    fn terms(&self, slot: &Slot<K>) -> Terms<'_> {
-        let (policy_version, policy) = slot.terms();
-        Terms { policy: self.registry.policies().get(policy), policy_version }
-    }
-
-    /// Settles a permit: record, release, and only then tell.
-    #[inline]
-    pub(crate) fn settle(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, ending);
-        slot.words.release(token);
-        self.tell(report);
-        settled
-    }
-
-    /// Records how a permit's call ended; its bulkhead slot stays taken.
-    pub(crate) fn record(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, ending);
-        slot.words.hold();
-        self.tell(report);
-        settled
-    }
-
-    #[inline]
-    fn note(&self, slot: &Slot<K>, token: Token, ending: Ending) -> (Settled, Option<Arc<Transition<K>>>) {
-        let time = Reading::new(|| self.read_clock());
-        let (settled, change) = slot.words.record(token, ending, self.terms(slot), &time);
-        (settled, change.and_then(|change| self.describe(slot, change)))
-    }
-
-    pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> Snapshot {
-        let incarnation = slot.tenant().as_ref().map_or(0, |tenant| tenant.incarnation);
-        let terms = self.terms(slot);
-        Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, self.read_clock())
-    }
-
-    /// Puts a policy in force for a pinned slot; the report if that emptied a window.
-    pub(crate) fn reconfigure(&self, slot: &Slot<K>, policy: Policy) -> Option<Arc<Transition<K>>> {
-        let policies = self.registry.policies();
-        let index = policies.intern(policy);
-        let mut tenant = slot.tenant();
-        let tenant = tenant.as_mut()?;
-        tenant.is_configured = true;
-        let (_, before) = slot.terms();
-        if before == index {
-            return None;
-        }
-        let (before, after) = (policies.get(before), policies.get(index));
-        slot.set_policy(index);
-        if before.limit != after.limit {
-            slot.words.bulkhead.set_limit(after.limit);
-        }
-        slot.words.adopt(before, after);
-        let now = self.read_clock();
-        if before.geometry == after.geometry || slot.words.is_blank(before, now) {
-            return None;
-        }
-        let now = slot.words.beginning(now);
-        let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(now))?;
-        let report = slot.report(change, tenant);
-        self.hub.write(slot.index, &report);
-        Some(report)
     }
 }
 

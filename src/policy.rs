@@ -1,6 +1,7 @@
 //! The settings of a target: immutable, checked when built, compared and shared by value.
 
 mod builder;
+mod check;
 mod error;
 #[cfg(feature = "serde")]
 pub(crate) mod file;
