@@ -129,10 +129,11 @@ impl<K: Key> Registry<K> {
         }
         // User code, so before the shard is locked.
         let (owned, name) = (key.to_owned(), Arc::new(key.to_owned()));
+        let salt = self.salt(&*name);
         match self.map.entry(owned) {
             Entry::Occupied(entry) => self.slot(*entry.get()).map(with).ok_or_else(|| self.exhaust()),
             Entry::Vacant(entry) => {
-                let slot = self.move_in(name).ok_or_else(|| self.exhaust())?;
+                let slot = self.move_in(name, salt).ok_or_else(|| self.exhaust())?;
                 let _guard = entry.insert(slot.index);
                 Ok(with(slot))
             }
@@ -145,18 +146,12 @@ impl<K: Key> Registry<K> {
     }
 
     /// Makes a key's tenant, if there is room. Under the lock of the key's shard, so that no two threads take room for one key.
-    fn move_in(&self, key: Arc<K>) -> Option<&Slot<K>> {
+    fn move_in(&self, key: Arc<K>, salt: u64) -> Option<&Slot<K>> {
         let more = |taken| (taken < self.max_targets as u64).then_some(taken + 1);
         self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
         let slot = self.slot(self.place())?;
-        let salt = self.salt(&*key);
-        slot.occupy(
-            key,
-            self.incarnations.add(1) + 1,
-            salt,
-            Policies::DEFAULT,
-            self.policies.get(Policies::DEFAULT).limit,
-        );
+        let limit = self.policies.get(Policies::DEFAULT).limit;
+        slot.occupy(key, self.incarnations.add(1) + 1, salt, Policies::DEFAULT, limit);
         Some(slot)
     }
 
