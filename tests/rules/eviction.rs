@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portcullis::{Outcome, Policy, PolicyBuilder, Rejection, Settled, State, Window};
 
-use crate::common::{Bench, T, race, secs, textbook};
+use crate::common::{Bench, T, ms, race, secs, textbook};
 
 /// An engine of few targets that forgets after a minute, and an hour.
 fn small(policy: PolicyBuilder, max_targets: usize) -> Bench {
@@ -276,4 +276,18 @@ fn r19_threads_never_hold_more_targets_than_max_targets() {
     let most = most.into_inner();
     assert!((2..=5).contains(&most), "{most} at once");
     assert!(bench.engine.exhausted() > 0);
+}
+
+#[test]
+fn r19_keys_that_come_one_by_one_let_the_idle_go_before_the_bound_is_met() {
+    // A key each 50 ms is idle after a minute: 1,200 are in use at a time, and a sweeping step comes with each key.
+    let bench = Bench::with(textbook(), |builder| builder.max_targets(10_000));
+    let mut most = 0;
+    for key in 0..15_000 {
+        bench.engine.admit(&format!("key-{key}")).unwrap().success();
+        bench.advance(ms(50));
+        most = most.max(bench.engine.len());
+    }
+    assert!((1_200..3_000).contains(&most), "{most} at most");
+    assert_eq!(bench.engine.exhausted(), 0);
 }
