@@ -26,7 +26,7 @@
 pub mod magazine;
 pub mod pool;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Role, role};
 
 /// Permits that an empty magazine takes from the pool at once.
 const BATCH: u64 = if cfg!(portcullis_loom) { 1 } else { 32 };
@@ -34,9 +34,13 @@ const BATCH: u64 = if cfg!(portcullis_loom) { 1 } else { 32 };
 const HIGH_MARK: u64 = if cfg!(portcullis_loom) { 2 } else { 512 };
 
 /// Acquire: pairs with `RAISE`; whoever sees a version sees the limit lowered before it.
-const READ: Ordering = Ordering::Acquire;
+const READ: Role = role("version.read", Ordering::Acquire);
 /// Release: pairs with `READ`.
-const RAISE: Ordering = Ordering::Release;
+const RAISE: Role = role("version.raise", Ordering::Release);
+/// Acquire: pairs with `LAP`; read before the magazines, so that a lap seen late is the only error.
+const READ_LAPS: Role = role("laps.read", Ordering::Acquire);
+/// Release: pairs with `READ_LAPS`; after the addition that wrapped its magazine.
+const LAP: Role = role("laps.raise", Ordering::Release);
 
 /// Why no permit was to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +191,7 @@ impl<const N: usize> Bulkhead<N> {
     #[inline(never)]
     fn after_giving(&self, magazine: &magazine::Cell, before: magazine::Word, settled: u64) {
         if before.settled() + settled == magazine::SETTLED_LAP {
-            self.laps.fetch_add(1, RAISE);
+            self.laps.fetch_add(1, LAP);
         }
         if before.is_closed() {
             let one = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(1));
@@ -251,7 +255,7 @@ impl<const N: usize> Bulkhead<N> {
 
     fn look(&self) -> Usage {
         let out = self.pool.load().out();
-        let (mut stashed, mut settled) = (0, self.laps.load(READ).saturating_mul(magazine::SETTLED_LAP));
+        let (mut stashed, mut settled) = (0, self.laps.load(READ_LAPS).saturating_mul(magazine::SETTLED_LAP));
         for magazine in &self.magazines {
             let word = magazine.load();
             stashed += word.stash();
@@ -296,6 +300,7 @@ mod tests {
             bulkhead.release(stripe);
             bulkhead.release(stripe);
         }
+        assert!(bulkhead.magazines.iter().all(|magazine| magazine.load().stash() > 0));
         assert_eq!(take(&bulkhead, 0, 700), 600);
     }
 
@@ -332,6 +337,39 @@ mod tests {
         assert_eq!(bulkhead.acquire(0), Err(Refused::Retired));
         bulkhead.reinstate(1);
         assert_eq!(take(&bulkhead, 0, 2), 1);
+    }
+
+    #[test]
+    fn magazines_open_from_the_limit_on_that_can_spare_their_batches() {
+        fn opens<const N: usize>(limit: u64) -> bool {
+            let bulkhead = Bulkhead::<N>::new(u32::try_from(limit).unwrap());
+            assert_eq!(take(&bulkhead, 0, 1), 1);
+            !bulkhead.magazines[0].load().is_closed()
+        }
+        assert_eq!((opens::<1>(4 * BATCH - 1), opens::<1>(4 * BATCH)), (false, true));
+        assert_eq!((opens::<3>(12 * BATCH - 1), opens::<3>(12 * BATCH)), (false, true));
+    }
+
+    #[test]
+    fn a_refill_brings_a_batch_and_the_permit_itself() {
+        let bulkhead = Bulkhead::<1>::new(1_000);
+        assert_eq!(take(&bulkhead, 0, 2), 2);
+        assert_eq!((bulkhead.pool.load().out(), bulkhead.magazines[0].load().stash()), (2 + BATCH, BATCH));
+        assert_eq!(bulkhead.usage().in_flight, 2);
+    }
+
+    #[test]
+    fn settled_calls_go_on_counting_past_the_word() {
+        let mut bulkhead = Bulkhead::<1>::new(1_000);
+        let last = u64::MAX << (64 - magazine::SETTLED_LAP.ilog2());
+        bulkhead.magazines[0] = magazine::Cell::from_bits(magazine::Word::fresh().bits() | last);
+        assert_eq!(take(&bulkhead, 0, 3), 3);
+        bulkhead.cancel(0);
+        assert_eq!(bulkhead.usage().settled, magazine::SETTLED_LAP - 1);
+        bulkhead.release(0);
+        assert_eq!(bulkhead.usage().settled, magazine::SETTLED_LAP);
+        bulkhead.release(0);
+        assert_eq!(bulkhead.usage(), Usage { in_flight: 0, settled: magazine::SETTLED_LAP + 1 });
     }
 
     #[test]

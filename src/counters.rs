@@ -4,7 +4,16 @@
 //! (in the magazine, with the release), and read after it, so the difference is never too large, and the target keeps it from going back.
 
 use crate::rejection::Rejection;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Role, role};
+
+/// Release: pairs with `READ`, so that a call seen as settled or held has its ending seen too.
+const ADD: Role = role("counter.add", Ordering::Release);
+/// Acquire: pairs with `ADD`.
+const READ: Role = role("counter.read", Ordering::Acquire);
+/// Acquire and release: whoever raises the most comes after those that it exceeds.
+const RAISE: Role = role("counter.raise", Ordering::AcqRel);
+/// Release: pairs with `READ`; a new tenant's counters.
+const RESET: Role = role("counter.reset", Ordering::Release);
 
 /// A counter that only rises, within 584 years of nanoseconds.
 #[derive(Debug)]
@@ -19,24 +28,23 @@ impl Default for Counter {
 impl Counter {
     /// Adds and returns the value before.
     pub fn add(&self, amount: u64) -> u64 {
-        // Release: pairs with `get`, so that a call seen as settled has its ending seen too.
-        self.0.fetch_add(amount, Ordering::Release)
+        self.0.fetch_add(amount, ADD)
     }
 
     #[must_use]
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
+        self.0.load(READ)
     }
 
     /// The larger of what was seen before and `value`.
     #[must_use]
     pub fn at_least(&self, value: u64) -> u64 {
-        self.0.fetch_max(value, Ordering::AcqRel).max(value)
+        self.0.fetch_max(value, RAISE).max(value)
     }
 
     /// Only while nobody else holds the target.
     pub fn reset(&self) {
-        self.0.store(0, Ordering::Release);
+        self.0.store(0, RESET);
     }
 }
 

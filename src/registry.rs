@@ -12,24 +12,29 @@ use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use dashmap::mapref::entry::Entry;
-
 use crate::counters::Counter;
 use crate::engine::Key;
 use crate::event::hub::Hub;
 use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::{Patience, Slot};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Entry, Map, Mutex, Ordering, Role, role};
 use crate::time::Now;
 
 /// Slots that are made at once: they share one allocation.
-const CHUNK: usize = 64;
+const CHUNK: usize = if cfg!(portcullis_loom) { 2 } else { 64 };
 /// Slots that the addition of a key visits, to see whether somebody may go.
 const STEP: usize = 16;
 
+/// Acquire: pairs with `GIVE`.
+const READ: Role = role("taken.read", Ordering::Acquire);
+/// Acquire: pairs with `GIVE`; whoever takes the room of one who left finds its slot vacant. Release: pairs with `READ`.
+const TAKE: Role = role("taken.take", Ordering::AcqRel);
+/// Release: pairs with `TAKE`. Acquire: comes after the `TAKE` whose room it gives back.
+const GIVE: Role = role("taken.give", Ordering::AcqRel);
+
 pub(crate) struct Registry<K> {
-    map: dashmap::DashMap<K, u32, ahash::RandomState>,
+    map: Map<K>,
     arena: boxcar::Vec<Box<[Slot<K>]>>,
     places: Mutex<Places>,
     policies: Policies,
@@ -37,8 +42,6 @@ pub(crate) struct Registry<K> {
     taken: AtomicU64,
     max_targets: usize,
     patience: Patience,
-    /// Where the next sweeping step begins.
-    cursor: Counter,
     incarnations: Counter,
     exhausted: Counter,
     seed: u64,
@@ -51,19 +54,21 @@ struct Places {
     vacant: Vec<u32>,
     /// Slots that were ever used.
     used: u32,
+    /// Where the next sweeping step begins. A place, not a count of visits: taken modulo a `used` that grows, a count may come
+    /// by the same slots for ever.
+    next: usize,
 }
 
 impl<K: Key> Registry<K> {
     pub(crate) fn new(max_targets: usize, patience: Patience, seed: u64, policy: Policy) -> Self {
         Self {
-            map: dashmap::DashMap::with_hasher(ahash::RandomState::new()),
+            map: Map::default(),
             arena: boxcar::Vec::new(),
             places: Mutex::new(Places::default()),
             policies: Policies::new(policy),
             taken: AtomicU64::new(0),
             max_targets: max_targets.min(u32::MAX as usize),
             patience,
-            cursor: Counter::default(),
             incarnations: Counter::default(),
             exhausted: Counter::default(),
             seed,
@@ -76,7 +81,7 @@ impl<K: Key> Registry<K> {
 
     pub(crate) fn len(&self) -> usize {
         // Not the map's own: it adds its shards up one after another, and may count a key that moved on.
-        self.taken.load(Ordering::Acquire) as usize
+        self.taken.load(READ) as usize
     }
 
     pub(crate) fn exhausted(&self) -> u64 {
@@ -122,7 +127,7 @@ impl<K: Key> Registry<K> {
         }
         // In any case, so that the idle go while there is still room; and before a shard is locked, since it locks them.
         self.sweep_step(STEP, now(), hub);
-        let is_full = self.taken.load(Ordering::Acquire) >= self.max_targets as u64;
+        let is_full = self.taken.load(READ) >= self.max_targets as u64;
         // The key may have come in meanwhile and be what fills it. If not, it isn't worth a copy.
         if is_full && !self.map.contains_key(key) {
             return Err(self.exhaust());
@@ -148,7 +153,7 @@ impl<K: Key> Registry<K> {
     /// Makes a key's tenant, if there is room. Under the lock of the key's shard, so that no two threads take room for one key.
     fn move_in(&self, key: Arc<K>, salt: u64) -> Option<&Slot<K>> {
         let more = |taken| (taken < self.max_targets as u64).then_some(taken + 1);
-        self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
+        self.taken.fetch_update(TAKE, READ, more).ok()?;
         let slot = self.slot(self.place())?;
         let limit = self.policies.get(Policies::DEFAULT).limit;
         slot.occupy(key, self.incarnations.add(1) + 1, salt, Policies::DEFAULT, limit);
@@ -183,12 +188,13 @@ impl<K: Key> Registry<K> {
     }
 
     fn sweep_step(&self, visits: usize, now: Now, hub: &Arc<Hub<K>>) -> usize {
-        let used = self.places.lock().used as usize;
-        if used == 0 {
-            return 0;
-        }
-        let from = self.cursor.add(visits as u64) as usize;
-        let visited = (0..visits.min(used)).filter_map(|step| self.slot((from.wrapping_add(step) % used) as u32));
+        let (from, used) = {
+            let mut places = self.places.lock();
+            let (from, used) = (places.next, places.used as usize);
+            places.next = (from + visits).checked_rem(used).unwrap_or(0);
+            (from, used)
+        };
+        let visited = (0..visits.min(used)).filter_map(|step| self.slot(((from + step) % used) as u32));
         visited.filter(|slot| self.evict(slot, now, hub)).count()
     }
 
@@ -222,7 +228,7 @@ impl<K: Key> Registry<K> {
         }
         // Only now may another move in.
         self.places.lock().vacant.push(slot.index);
-        self.taken.fetch_sub(1, Ordering::AcqRel);
+        self.taken.fetch_sub(1, GIVE);
         if let Some(report) = report {
             hub.tell(report);
         }

@@ -7,9 +7,26 @@ use crate::counters::Counters;
 use crate::event::Transition;
 use crate::gate::{GENERATION_BITS, State};
 use crate::policy::Policy;
-use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Role, role};
 use crate::target::{Change, Words};
 use crate::time::Now;
+
+/// Acquire: pairs with `SET_TERMS`; whoever sees an index sees its policy in the arena.
+const READ_TERMS: Role = role("terms.read", Ordering::Acquire);
+/// Release: pairs with `READ_TERMS`.
+const SET_TERMS: Role = role("terms.set", Ordering::Release);
+/// Acquire: pairs with `WIDEN`.
+const READ_SEQUENCE: Role = role("sequence.read", Ordering::Acquire);
+/// Release: pairs with `READ_SEQUENCE`. Acquire: comes after the numbers that it exceeds.
+const WIDEN: Role = role("sequence.widen", Ordering::AcqRel);
+/// Release: what the last tenant left is behind whoever sees the new epoch. A cache of keys will read it.
+const NEXT_EPOCH: Role = role("epoch.raise", Ordering::Release);
+/// Acquire: pairs with `UNPIN`; whoever finds nobody holding the tenant sees what its holders did.
+const READ_HANDLES: Role = role("handles.read", Ordering::Acquire);
+/// Acquire and release: as `UNPIN`.
+const PIN: Role = role("handles.pin", Ordering::AcqRel);
+/// Release: pairs with `READ_HANDLES`. Acquire: comes after the holders that left before.
+const UNPIN: Role = role("handles.unpin", Ordering::AcqRel);
 
 /// Where a target lives. Its address never changes, so permits borrow it; its tenant may.
 #[derive(Debug)]
@@ -69,11 +86,11 @@ impl<K> Slot<K> {
 
     /// Moves a tenant in. Only for whoever took the slot off the free list.
     pub(crate) fn occupy(&self, key: Arc<K>, incarnation: u64, salt: u64, policy: u32, limit: u32) {
-        let first = self.sequence.load(Ordering::Acquire);
+        let first = self.sequence.load(READ_SEQUENCE);
         let tenant = Tenant { key, incarnation, first, is_configured: false, sighting: None };
         let before = self.tenant.lock().replace(tenant);
         debug_assert!(before.is_none(), "a slot on the free list has no tenant");
-        self.terms.store(u64::from(policy), Ordering::Release);
+        self.terms.store(u64::from(policy), SET_TERMS);
         self.words.recycle(salt);
         // Last: it publishes everything above to whoever takes a permit.
         self.words.bulkhead.reinstate(limit);
@@ -81,7 +98,7 @@ impl<K> Slot<K> {
 
     /// Moves the tenant out of a retired slot whose key is no longer in the map; the report if it had to be forgotten.
     pub(crate) fn vacate(&self, now: Now) -> Option<Arc<Transition<K>>> {
-        self.epoch.fetch_add(1, Ordering::Release);
+        self.epoch.fetch_add(1, NEXT_EPOCH);
         let now = self.words.beginning(now);
         let change = self.words.by_hand(crate::event::Cause::Forgotten, now, |word| word.forget(now));
         let tenant = self.tenant.lock().take();
@@ -96,22 +113,22 @@ impl<K> Slot<K> {
     }
 
     pub(crate) fn terms(&self) -> (u32, u32) {
-        let terms = self.terms.load(Ordering::Acquire);
+        let terms = self.terms.load(READ_TERMS);
         ((terms >> 32) as u32, terms as u32)
     }
 
     /// Puts another policy in force. Under the tenant's lock.
     pub(crate) fn set_policy(&self, policy: u32) {
         let (version, _) = self.terms();
-        self.terms.store(u64::from(version.wrapping_add(1)) << 32 | u64::from(policy), Ordering::Release);
+        self.terms.store(u64::from(version.wrapping_add(1)) << 32 | u64::from(policy), SET_TERMS);
     }
 
     pub(crate) fn pin(&self) {
-        self.handles.fetch_add(1, Ordering::AcqRel);
+        self.handles.fetch_add(1, PIN);
     }
 
     pub(crate) fn unpin(&self) {
-        self.handles.fetch_sub(1, Ordering::AcqRel);
+        self.handles.fetch_sub(1, UNPIN);
     }
 
     /// Makes the report of a change. The caller pins the tenant.
@@ -140,10 +157,10 @@ impl<K> Slot<K> {
     /// between their CAS and this, never by the half of the narrow range that would make it ambiguous.
     fn widen(&self, generation: u32) -> u64 {
         let unused = 32 - GENERATION_BITS;
-        let seen = self.sequence.load(Ordering::Acquire);
+        let seen = self.sequence.load(READ_SEQUENCE);
         let ahead = (generation.wrapping_sub(seen as u32) << unused).cast_signed() >> unused;
         let wide = seen.wrapping_add_signed(ahead.into());
-        self.sequence.fetch_max(wide, Ordering::AcqRel);
+        self.sequence.fetch_max(wide, WIDEN);
         wide
     }
 
@@ -171,6 +188,6 @@ impl<K> Slot<K> {
     }
 
     pub(crate) fn is_pinned(&self) -> bool {
-        self.handles.load(Ordering::Acquire) > 0
+        self.handles.load(READ_HANDLES) > 0
     }
 }

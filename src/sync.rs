@@ -1,18 +1,34 @@
 //! The one file that names the model checker.
 //!
-//! Everything that races is built from these types: `portable-atomic` and std as a rule, loom's under
-//! `--cfg portcullis_loom`. Loom has no 128-bit atomic, so the model puts a loom mutex around the word: each operation
-//! stays one indivisible step that loom interleaves, but its orderings are those of a lock, stronger than the real ones.
+//! Everything that races is built from these types: `portable-atomic`, std and DashMap as a rule; under `--cfg portcullis_loom` those of
+//! loom, and what `modelled.rs` makes of them: a 128-bit word, the map, and orderings that can be weakened one at a time.
+
+#[cfg(portcullis_loom)]
+mod modelled;
 
 #[cfg(not(portcullis_loom))]
 pub(crate) use portable_atomic::{AtomicU32, AtomicU64, AtomicU128};
 
 #[cfg(portcullis_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64};
-#[cfg(portcullis_loom)]
-pub(crate) use modelled::AtomicU128;
+pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Map, Role, role};
 
 pub(crate) use std::sync::atomic::Ordering;
+
+/// An ordering, named by its role in the protocol.
+#[cfg(not(portcullis_loom))]
+pub(crate) type Role = Ordering;
+
+/// Gives an ordering its name, by which `loom-tests/run --weaken` relaxes it. Anywhere else it is the ordering.
+#[cfg(not(portcullis_loom))]
+pub(crate) const fn role(_: &'static str, ordering: Ordering) -> Role {
+    ordering
+}
+
+/// The map from keys to slots.
+#[cfg(not(portcullis_loom))]
+pub(crate) type Map<K> = dashmap::DashMap<K, u32, ahash::RandomState>;
+#[cfg(not(portcullis_loom))]
+pub(crate) use dashmap::mapref::entry::Entry;
 
 /// A mutex that can't be poisoned: no invariant of ours spans a panic, so one panic mustn't fail every later call.
 #[derive(Debug, Default)]
@@ -57,41 +73,5 @@ impl<T: Default> Lazy<T> {
     /// The value, made now if need be.
     pub(crate) fn force(&self) -> &T {
         self.0.get_or_init(Box::default)
-    }
-}
-
-#[cfg(portcullis_loom)]
-mod modelled {
-    use super::Ordering;
-    use loom::sync::Mutex;
-
-    /// A 128-bit word for the model: a loom mutex whose every use is one operation.
-    #[derive(Debug)]
-    pub(crate) struct AtomicU128(Mutex<u128>);
-
-    impl AtomicU128 {
-        pub(crate) fn new(value: u128) -> Self {
-            Self(Mutex::new(value))
-        }
-
-        pub(crate) fn load(&self, _: Ordering) -> u128 {
-            *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-        }
-
-        pub(crate) fn compare_exchange_weak(
-            &self,
-            current: u128,
-            new: u128,
-            _: Ordering,
-            _: Ordering,
-        ) -> Result<u128, u128> {
-            let mut word = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if *word == current {
-                *word = new;
-                Ok(current)
-            } else {
-                Err(*word)
-            }
-        }
     }
 }

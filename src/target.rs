@@ -19,10 +19,15 @@ use crate::gate::{self, Moved, ProbeRules};
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::rejection::Rejection;
-use crate::sync::{AtomicU64, Lazy};
+use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
 use crate::time::Now;
 use crate::trip::Evidence;
 use crate::window::{buckets, calls, streak};
+
+/// Relaxed: written while the slot is retired, published by the Release that reinstates the bulkhead.
+const SALT: Role = role("salt", Ordering::Relaxed);
+/// Relaxed: as `SALT`.
+const SETTLED_BEFORE: Role = role("settled_before", Ordering::Relaxed);
 
 /// All that races for one target.
 #[derive(Debug)]

@@ -15,7 +15,7 @@
 //! limits would stamp a stale one.
 
 use crate::bits::Field;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Role, role};
 
 const STASH: Field = Field::lowest(12);
 const CLOSED: Field = STASH.above(1);
@@ -24,11 +24,17 @@ const SETTLED: Field = VERSION.above(43);
 const _: () = assert!(SETTLED.end() == 64);
 
 /// Acquire: pairs with `GIVE`; whoever takes a stashed permit comes after the call that stashed it.
-const READ: Ordering = Ordering::Acquire;
+const READ: Role = role("magazine.read", Ordering::Acquire);
 /// Acquire: as `READ`, for the CAS that takes.
-const TAKE: Ordering = Ordering::Acquire;
+const TAKE: Role = role("magazine.take", Ordering::Acquire);
 /// Release: pairs with `TAKE`. Acquire as well, so that a releaser that finds the magazine closed comes after the closer.
-const GIVE: Ordering = Ordering::AcqRel;
+const GIVE: Role = role("magazine.give", Ordering::AcqRel);
+/// Release: pairs with `CLOSE`, whose strike in the pool comes after the announcement. Acquire: comes after the last closer.
+const OPEN: Role = role("magazine.open", Ordering::AcqRel);
+/// Acquire: pairs with `GIVE` and `OPEN`; the stash goes to the pool with all that its givers wrote. Release: pairs with `OPEN`.
+const CLOSE: Role = role("magazine.close", Ordering::AcqRel);
+/// Acquire: pairs with `GIVE`, as for `CLOSE`. Release: pairs with `GIVE` and `READ`.
+const WITHDRAW: Role = role("magazine.withdraw", Ordering::AcqRel);
 
 /// A copy of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,7 +151,7 @@ impl Cell {
     pub fn open(&self, version: u64) -> bool {
         let mut word = self.load();
         while word.is_closed() {
-            match self.0.compare_exchange_weak(word.0, word.opened(version).0, GIVE, READ) {
+            match self.0.compare_exchange_weak(word.0, word.opened(version).0, OPEN, READ) {
                 Ok(_) => return true,
                 Err(bits) => word = Word(bits),
             }
@@ -157,7 +163,7 @@ impl Cell {
     pub fn close(&self) -> Option<u64> {
         let mut word = self.load();
         while !word.is_closed() {
-            match self.0.compare_exchange_weak(word.0, word.closed().0, GIVE, READ) {
+            match self.0.compare_exchange_weak(word.0, word.closed().0, CLOSE, READ) {
                 Ok(_) => return Some(word.stash()),
                 Err(bits) => word = Word(bits),
             }
@@ -171,7 +177,7 @@ impl Cell {
         while may(word) {
             let permits = most(word.stash());
             let Some(next) = word.taken(permits).filter(|_| permits > 0) else { return 0 };
-            match self.0.compare_exchange_weak(word.0, next.0, GIVE, READ) {
+            match self.0.compare_exchange_weak(word.0, next.0, WITHDRAW, READ) {
                 Ok(_) => return permits,
                 Err(bits) => word = Word(bits),
             }

@@ -14,7 +14,7 @@
 
 use crate::bits::Field;
 use crate::policy::UNLIMITED;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Role, role};
 
 const OUT: Field = Field::lowest(24);
 const LIMIT: Field = OUT.above(24);
@@ -25,11 +25,19 @@ const _: () = assert!(RETIRED.end() == 64 && LIMIT.max() == UNLIMITED as u64);
 const MOST_OPEN: u64 = 1 << 14;
 
 /// Acquire: pairs with `GIVE`; whoever takes what another gave back comes after it.
-const READ: Ordering = Ordering::Acquire;
-/// Release for the giver and acquire for the taker, in one word's modification order.
-const MOVE: Ordering = Ordering::AcqRel;
-/// Acquire: a taker writes nothing that others wait for.
-const TAKE: Ordering = Ordering::Acquire;
+const READ: Role = role("pool.read", Ordering::Acquire);
+/// Acquire: pairs with `GIVE` and `REINSTATE`; a taker writes nothing that others wait for.
+const TAKE: Role = role("pool.take", Ordering::Acquire);
+/// Acquire: as `TAKE`. Release: the magazine is opened after it.
+const ANNOUNCE: Role = role("pool.announce", Ordering::AcqRel);
+/// Release: pairs with `TAKE` and `RETIRE`. Acquire: comes after the announcement that it strikes off.
+const GIVE: Role = role("pool.give", Ordering::AcqRel);
+/// Release: pairs with `READ`; whoever sees the limit sees what its setter wrote. Acquire: as `TAKE`.
+const SET_LIMIT: Role = role("pool.limit", Ordering::AcqRel);
+/// Acquire: pairs with `GIVE`; retiring comes after the last return, and sees what its call recorded. Release: pairs with `READ`.
+const RETIRE: Role = role("pool.retire", Ordering::AcqRel);
+/// Release: pairs with `TAKE`; the tenant's key, policy and counters are written before it.
+const REINSTATE: Role = role("pool.reinstate", Ordering::Release);
 
 /// A copy of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,7 +147,7 @@ impl Cell {
 
     /// Puts `next` in place of `word`, to take a permit and announce a magazine.
     pub fn announce(&self, word: Word, next: Word) -> bool {
-        self.0.compare_exchange_weak(word.0, next.0, MOVE, READ).is_ok()
+        self.0.compare_exchange_weak(word.0, next.0, ANNOUNCE, READ).is_ok()
     }
 
     /// Gives `permits` back and strikes `magazines` off, in one step.
@@ -148,14 +156,14 @@ impl Cell {
             // Another thread brought them home, and the pool may be the next tenant's by now.
             return;
         }
-        self.0.fetch_sub(OUT.one() * permits + OPEN.one() * magazines, MOVE);
+        self.0.fetch_sub(OUT.one() * permits + OPEN.one() * magazines, GIVE);
     }
 
     /// Sets the limit and returns the one before.
     pub fn limit(&self, limit: u32) -> u64 {
         let mut word = self.load();
         loop {
-            match self.0.compare_exchange_weak(word.0, word.limited(limit).0, MOVE, READ) {
+            match self.0.compare_exchange_weak(word.0, word.limited(limit).0, SET_LIMIT, READ) {
                 Ok(_) => return word.limit(),
                 Err(bits) => word = Word(bits),
             }
@@ -167,7 +175,7 @@ impl Cell {
         let mut word = self.load();
         loop {
             let Some(next) = word.retired() else { return false };
-            match self.0.compare_exchange_weak(word.0, next.0, MOVE, READ) {
+            match self.0.compare_exchange_weak(word.0, next.0, RETIRE, READ) {
                 Ok(_) => return true,
                 Err(bits) => word = Word(bits),
             }
@@ -177,7 +185,7 @@ impl Cell {
     /// Opens a retired pool again, with nothing out. Only for whoever retired it: nobody else writes a retired pool but the limit's
     /// setter, who holds the same lock.
     pub fn reinstate(&self, limit: u32) {
-        self.0.store(Word::fresh(limit).bits(), Ordering::Release);
+        self.0.store(Word::fresh(limit).bits(), REINSTATE);
     }
 }
 

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Transition;
@@ -12,6 +13,7 @@ use super::channel::{self, Sender, Subscription};
 use super::observer::{Entry, List, Observer, ObserverGuard};
 use super::order::Order;
 use crate::counters::Counter;
+use crate::sync::Mutex;
 
 #[derive(Debug)]
 pub(crate) struct Hub<K> {
@@ -133,8 +135,8 @@ impl<K: Debug + Send + Sync + 'static> Hub<K> {
         self.panics.get()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Ordered<K>> {
-        self.ordered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> impl DerefMut<Target = Ordered<K>> + '_ {
+        self.ordered.lock()
     }
 }
 

@@ -1,13 +1,15 @@
 //! The shared word and the one CAS loop that moves it.
 
 use super::{Step, Word};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Role, role};
 
-/// Acquire: pairs with `MOVE`; a caller that meets a new generation also sees what its mover wrote before, the lowered limit
-/// of a ramp or the fresh pool of a new tenant.
-const READ: Ordering = Ordering::Acquire;
+/// Acquire: pairs with `MOVE` and `PROBE`; a caller that meets a new generation also sees what its mover wrote before, the lowered
+/// limit of a ramp or the fresh pool of a new tenant.
+const READ: Role = role("gate.read", Ordering::Acquire);
 /// Release: pairs with `READ`. Acquire as well: the mover judged the word that it replaces.
-const MOVE: Ordering = Ordering::AcqRel;
+const MOVE: Role = role("gate.move", Ordering::AcqRel);
+/// As `MOVE`, for the caller that takes a probe slot.
+const PROBE: Role = role("gate.probe", Ordering::AcqRel);
 
 /// The word that threads share.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl Cell {
     ///
     /// The word that stands there instead: decide again on it, never enter.
     pub fn take_probe(&self, word: Word, next: Word) -> Result<Option<Moved>, Word> {
-        match self.0.compare_exchange(word.bits(), next.bits(), MOVE, READ) {
+        match self.0.compare_exchange(word.bits(), next.bits(), PROBE, READ) {
             Ok(_) if word.generation() == next.generation() => Ok(None),
             Ok(_) => Ok(Some(Moved { from: word, to: next })),
             Err(bits) => Err(Word::from_bits(bits)),

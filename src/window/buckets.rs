@@ -20,7 +20,7 @@
 use super::{Counts, Recorded, is_current};
 use crate::bits::Field;
 use crate::gate;
-use crate::sync::{AtomicU64, Lazy, Ordering};
+use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
 use crate::time::Now;
 
 const COUNT: Field = Field::lowest(24);
@@ -37,9 +37,9 @@ pub(super) const MOST_BUCKETS: u32 = (CHUNK * CHUNKS) as u32;
 
 /// Acquire: pairs with `WRITE`, so that the gate read next is no older than the one whose generation the word carries, and
 /// a failure that is seen has its call seen too.
-const READ: Ordering = Ordering::Acquire;
+const READ: Role = role("bucket.read", Ordering::Acquire);
 /// Release: pairs with `READ`; the writer read the gate before, and counted the call before its failure.
-const WRITE: Ordering = Ordering::AcqRel;
+const WRITE: Role = role("bucket.write", Ordering::AcqRel);
 
 /// A copy of one bucket's word.
 #[derive(Clone, Copy, PartialEq, Eq)]

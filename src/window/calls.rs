@@ -16,7 +16,7 @@
 
 use super::{Recorded, is_current};
 use crate::gate;
-use crate::sync::{AtomicU128, Ordering};
+use crate::sync::{AtomicU128, Ordering, Role, role};
 
 const CALL_BITS: u32 = super::MOST_CALLS + 1;
 const CALLS: u128 = (1 << CALL_BITS) - 1;
@@ -24,9 +24,9 @@ const GENERATION: u128 = (1 << gate::GENERATION_BITS) - 1;
 const _: () = assert!(CALL_BITS + gate::GENERATION_BITS <= 128);
 
 /// Acquire: pairs with `WRITE`, so that the gate read next is no older than the one whose generation the word carries.
-const READ: Ordering = Ordering::Acquire;
+const READ: Role = role("calls.read", Ordering::Acquire);
 /// Release: pairs with `READ`; the writer read the gate before.
-const WRITE: Ordering = Ordering::AcqRel;
+const WRITE: Role = role("calls.write", Ordering::AcqRel);
 
 /// A copy of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -15,16 +15,16 @@
 use super::{Recorded, is_current};
 use crate::bits::Field;
 use crate::gate;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Role, role};
 
 const COUNT: Field = Field::lowest(44);
 const GENERATION: Field = COUNT.above(gate::GENERATION_BITS);
 const _: () = assert!(GENERATION.end() == 64);
 
 /// Acquire: pairs with `WRITE`, so that the gate read next is no older than the one whose generation the word carries.
-const READ: Ordering = Ordering::Acquire;
+const READ: Role = role("streak.read", Ordering::Acquire);
 /// Release: pairs with `READ`; the writer read the gate before.
-const WRITE: Ordering = Ordering::AcqRel;
+const WRITE: Role = role("streak.write", Ordering::AcqRel);
 
 /// A copy of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
