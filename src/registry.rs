@@ -214,7 +214,10 @@ impl<K: Key> Registry<K> {
                 return false;
             }
             let goes = is_idle();
-            if !goes {
+            if goes {
+                // Under the shard's lock, like the key itself: whoever misses the key finds its room.
+                self.taken.fetch_sub(1, GIVE);
+            } else {
                 bulkhead.reinstate(limit);
             }
             goes
@@ -228,7 +231,6 @@ impl<K: Key> Registry<K> {
         }
         // Only now may another move in.
         self.places.lock().vacant.push(slot.index);
-        self.taken.fetch_sub(1, GIVE);
         if let Some(report) = report {
             hub.tell(report);
         }

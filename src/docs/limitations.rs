@@ -20,6 +20,19 @@
 //!   engine once a year.
 //! - A snapshot is consistent in each word, not between them; see [`Snapshot`](crate::Snapshot).
 //!
+//! # Where it isn't linearizable
+//!
+//! `linearizability/run` checks histories of real threads against a sequential specification. In it each step is atomic, not each call:
+//!
+//! | what | instead |
+//! | --- | --- |
+//! | an admission, of gate and bulkhead together; a settlement, of window, trip and permit together | each step is; all are over when the call returns |
+//! | a call while the clock moves or the policy changes | one reading of each, taken inside the call |
+//! | lowering a limit from 128 or more | calls meet the old or the new one until `set_limit` returns, then the new one |
+//! | windows of time, slow calls beside failures | each bucket and word is exact; a sum may miss or hold what is being recorded |
+//! | snapshots, `len`, totals, the count of a sweep | consistent in each word; totals of ended calls never go back |
+//! | observers and log | one report per transition, ordered by its number, after the fact |
+//!
 //! # Bounded, not free
 //!
 //! - A leaked permit ([`std::mem::forget`]) holds its bulkhead slot for the engine's life. Its probe slot comes back with the lease.

@@ -201,8 +201,9 @@ impl Ring {
         if call.count() < COUNT.max() {
             for (marked, cell) in [(failed, &bucket.failures), (slow, &bucket.slow)] {
                 // The start that its call was counted under, which is later if this clock reading lags.
-                if marked && cell.mark(generation, call.start(), gate) == Recorded::Stale {
-                    return Recorded::Stale;
+                if marked {
+                    // Stale here means that the window is past; the call was in it.
+                    let _ = cell.mark(generation, call.start(), gate);
                 }
             }
         }
