@@ -1,0 +1,97 @@
+//! What others than calls do with the words: look, replace the policy, act by hand, hand the slot on.
+
+use super::{Change, SALT, SETTLED_BEFORE, Words};
+use crate::bulkhead::Usage;
+use crate::counters::Counters;
+use crate::event::Cause;
+use crate::gate::{self, Applied, State, Step};
+use crate::policy::Policy;
+use crate::time::Now;
+use crate::window::{Counts, Geometry, buckets};
+
+impl Words {
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.rare.force().counters
+    }
+
+    pub(crate) fn counters_if_any(&self) -> Option<&Counters> {
+        self.rare.get().map(|rare| &rare.counters)
+    }
+
+    /// When a window that is opened now begins: after every bucket that is there. Usually that is now; only where several windows fell
+    /// into one millisecond, or the clock stepped back, it is later.
+    #[must_use]
+    pub fn beginning(&self, now: Now) -> Now {
+        let newest = self.rare.get().and_then(|rare| rare.ring.newest_start());
+        newest.map_or(now, |start| now.max(Now::from_millis(start.saturating_add(1))))
+    }
+
+    /// Whether nothing is remembered that another policy could judge: no call in the window, no streak.
+    #[must_use]
+    pub fn is_blank(&self, policy: &Policy, now: Now) -> bool {
+        let gate = self.gate.load();
+        let calls = self.window(gate, policy, now).map_or(0, |counts| counts.calls);
+        calls == 0 && self.streak.count(gate.generation()) == 0
+    }
+
+    /// Empties the words that `before` had no rule for and `after` has: they weren't written for a while, and speak of another time.
+    pub fn adopt(&self, before: &Policy, after: &Policy) {
+        let generation = self.gate.load().generation();
+        if before.consecutive_failures.is_none() && after.consecutive_failures.is_some() {
+            self.streak.succeeded(generation);
+        }
+        if before.slow_rate_bp.is_none() && after.slow_rate_bp.is_some() {
+            self.rare.force().slow_calls.empty(generation);
+        }
+    }
+
+    /// Applies what was done by hand.
+    pub fn by_hand(&self, cause: Cause, now: Now, step: impl Fn(gate::Word) -> Step) -> Option<Change> {
+        match self.gate.apply(step) {
+            Applied::Moved(moved) => Some(Change { moved, cause, evidence: None, at: now }),
+            Applied::Stale | Applied::Stayed => None,
+        }
+    }
+
+    /// What the window of the gate's generation holds.
+    #[must_use]
+    pub fn window(&self, gate: gate::Word, policy: &Policy, now: Now) -> Option<Counts> {
+        let generation = gate.generation();
+        match policy.geometry? {
+            _ if gate.state() != State::Closed => Some(Counts::default()),
+            Geometry::Calls(size) => {
+                let (calls, failures) = self.calls.counts(generation, size);
+                let slow = self.rare.get().map_or(0, |rare| rare.slow_calls.counts(generation, size).1);
+                Some(Counts { calls: calls.into(), failures: failures.into(), slow: slow.into() })
+            }
+            Geometry::Time { width_ms, buckets } => {
+                let view = buckets::View::new(generation, gate.tick(), width_ms, buckets, now);
+                Some(self.rare.get().map_or(Counts::default(), |rare| rare.ring.counts(&view)))
+            }
+        }
+    }
+
+    /// Whether a failure or slow call is remembered that a fresh target wouldn't have.
+    #[must_use]
+    pub fn holds_evidence(&self, gate: gate::Word, policy: &Policy, now: Now) -> bool {
+        let counts = self.window(gate, policy, now).unwrap_or_default();
+        self.streak.count(gate.generation()) > 0 || counts.failures > 0 || counts.slow > 0
+    }
+
+    /// Makes the words a new tenant's. Only for whoever retired the bulkhead.
+    pub(crate) fn recycle(&self, salt: u64) {
+        if let Some(counters) = self.counters_if_any() {
+            counters.reset();
+        }
+        self.success_seen.reset();
+        self.settled_before.store(self.bulkhead.usage().settled, SETTLED_BEFORE);
+        self.salt.store(salt, SALT);
+    }
+
+    /// Calls of the present tenant, in flight and settled.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let usage = self.bulkhead.usage();
+        Usage { settled: usage.settled.saturating_sub(self.settled_before.load(SETTLED_BEFORE)), ..usage }
+    }
+}

@@ -1,0 +1,249 @@
+//! Settling: the gate again, the windows, the rules, the transition.
+
+use super::{Change, Ending, SALT, Terms, Token, Words};
+use crate::event::Cause;
+use crate::gate::{self, Applied, State};
+use crate::outcome::{Outcome, Settled};
+use crate::policy::{OnAbandon, Policy};
+use crate::time::{Now, Reading, saturating_nanos};
+use crate::trip::Evidence;
+use crate::window::{Counts, Geometry, Recorded, buckets};
+
+impl Words {
+    /// Records how a call ended; the permit stays held until [`Words::release`]. A transition must be reported after that.
+    pub fn record<F: Fn() -> Now>(
+        &self,
+        token: Token,
+        ending: Ending,
+        terms: Terms<'_>,
+        time: &Reading<F>,
+    ) -> (Settled, Option<Change>) {
+        let ran = token.started.map(|started| token.answered.unwrap_or_else(|| time.now()).nanos_since(started));
+        let silent = token.alive.or(token.started).map(|since| time.now().nanos_since(since));
+        let outcome = outcome(ending, token.is_async, silent, terms.policy);
+        let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
+            && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran.is_some_and(|ran| ran >= slow_call));
+        let gate = self.gate.load();
+        let (settled, change) = if gate.generation() != token.generation {
+            (Settled::Stale, None)
+        } else if token.is_probe {
+            self.probe_ended(token.generation, outcome, ending, slow, terms.policy, time)
+        } else if outcome == Outcome::Ignored || gate.state() != State::Closed {
+            (Settled::Recorded, None)
+        } else {
+            self.call_ended(gate, outcome == Outcome::Failure, slow, terms, time)
+        };
+        self.count(settled, ending, slow);
+        (settled, change)
+    }
+
+    /// Gives the permit of a recorded call back.
+    #[inline]
+    pub fn release(&self, token: Token) {
+        self.bulkhead.release(token.stripe);
+    }
+
+    /// Notes that the permit of a recorded call is held on to.
+    pub fn hold(&self) {
+        self.counters().held.raise();
+    }
+
+    /// Gives such a permit back.
+    pub fn release_held(&self, token: Token) {
+        // Before the call counts as settled: a snapshot then misses it for a moment, and never shows it twice.
+        self.counters().held.lower();
+        self.release(token);
+    }
+
+    fn call_ended<F: Fn() -> Now>(
+        &self,
+        gate: gate::Word,
+        failed: bool,
+        slow: bool,
+        terms: Terms<'_>,
+        time: &Reading<F>,
+    ) -> (Settled, Option<Change>) {
+        let (policy, generation) = (terms.policy, gate.generation());
+        let Recorded::Counted(counts) = self.record_window(gate, failed, slow, policy, time) else {
+            return (Settled::Stale, None);
+        };
+        let mut streak = 0;
+        if policy.consecutive_failures.is_some() {
+            if failed {
+                match self.streak.failed(generation, &self.gate) {
+                    Recorded::Counted(length) => streak = length,
+                    Recorded::Stale if policy.geometry.is_none() => return (Settled::Stale, None),
+                    // The window has it, and another may have tripped on it: it is recorded, whatever came after.
+                    Recorded::Stale => {}
+                }
+            } else {
+                self.streak.succeeded(generation);
+            }
+        }
+        if streak == 0 && counts.failures == 0 && counts.slow == 0 {
+            return (Settled::Recorded, None);
+        }
+        let change = Evidence::judge(policy, terms.policy_version, streak, counts)
+            .and_then(|evidence| self.trip(generation, policy, evidence, time.now()));
+        (Settled::Recorded, change)
+    }
+
+    fn record_window<F: Fn() -> Now>(
+        &self,
+        gate: gate::Word,
+        failed: bool,
+        slow: bool,
+        policy: &Policy,
+        time: &Reading<F>,
+    ) -> Recorded<Counts> {
+        let generation = gate.generation();
+        match policy.geometry {
+            None => Recorded::Counted(Counts::default()),
+            Some(Geometry::Calls(size)) => {
+                let Recorded::Counted(window) = self.calls.record(failed, generation, size, &self.gate) else {
+                    return Recorded::Stale;
+                };
+                let (calls, failures) = window.counts(size);
+                let mut counts = Counts { calls: calls.into(), failures: failures.into(), slow: 0 };
+                if policy.slow_rate_bp.is_some() {
+                    let slow_calls = &self.rare.force().slow_calls;
+                    let Recorded::Counted(window) = slow_calls.record(slow, generation, size, &self.gate) else {
+                        // The other word has it already.
+                        return Recorded::Counted(counts);
+                    };
+                    // The two words may have met the outcomes in different orders. Whoever is last in this one sees all calls in the
+                    // other, and judges what no one else could.
+                    let (calls, failures) = self.calls.counts(generation, size);
+                    counts =
+                        Counts { calls: calls.into(), failures: failures.into(), slow: window.counts(size).1.into() };
+                }
+                Recorded::Counted(counts)
+            }
+            Some(Geometry::Time { width_ms, buckets }) => {
+                let view = buckets::View::new(generation, gate.tick(), width_ms, buckets, time.now());
+                self.rare.force().ring.record(&view, failed, slow, &self.gate)
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn trip(&self, generation: u32, policy: &Policy, evidence: Box<Evidence>, now: Now) -> Option<Change> {
+        let reopen_at = now.tick_after(policy.wait_ms(0, self.draw(generation)));
+        match self.gate.apply(|word| word.trip(generation, reopen_at)) {
+            Applied::Moved(moved) => {
+                Some(Change { moved, cause: Cause::from(evidence.rule()), evidence: Some(evidence), at: now })
+            }
+            // Another outcome tripped on the same window: its report is the only one.
+            Applied::Stale | Applied::Stayed => None,
+        }
+    }
+
+    fn probe_ended<F: Fn() -> Now>(
+        &self,
+        generation: u32,
+        outcome: Outcome,
+        ending: Ending,
+        slow: bool,
+        policy: &Policy,
+        time: &Reading<F>,
+    ) -> (Settled, Option<Change>) {
+        let (now, rules) = (time.now(), policy.probe_rules());
+        let good = match outcome {
+            Outcome::Success => !slow,
+            Outcome::Failure => false,
+            Outcome::Ignored
+                if ending == Ending::Settled(Outcome::Ignored) && self.is_enough_ignored(generation, policy) =>
+            {
+                true
+            }
+            Outcome::Ignored => {
+                let applied = self.gate.apply(|word| word.probe_returned(generation));
+                return (settled(applied), None);
+            }
+        };
+        let (applied, cause) = if good {
+            if let Some(rare) = self.rare.get() {
+                rare.ignored.succeeded(generation);
+            }
+            let begins = self.beginning(now);
+            (self.gate.apply(|word| word.probe_succeeded(generation, begins, rules)), Cause::ProbesSucceeded)
+        } else {
+            let wait = |reopens| policy.wait_ms(reopens, self.draw(generation));
+            let cause = if outcome == Outcome::Failure { Cause::ProbeFailed } else { Cause::ProbeSlow };
+            (self.gate.apply(|word| word.probe_failed(generation, now, wait)), cause)
+        };
+        let change = match applied {
+            Applied::Moved(moved) => Some(Change { moved, cause, evidence: None, at: now }),
+            Applied::Stale | Applied::Stayed => None,
+        };
+        (settled(applied), change)
+    }
+
+    /// Whether this ignored probe is the one that makes so many in a row count as a success (R4).
+    fn is_enough_ignored(&self, generation: u32, policy: &Policy) -> bool {
+        let length = self.rare.force().ignored.failed(generation, &self.gate);
+        // Not >=: two probes may pass the mark before the first of them has reset the streak.
+        matches!(length, Recorded::Counted(length) if length.is_multiple_of(u64::from(policy.ignored_probes)))
+    }
+
+    /// This target's jitter for the trip that ends `generation`.
+    fn draw(&self, generation: u32) -> u64 {
+        mix(self.salt.load(SALT) ^ u64::from(generation))
+    }
+
+    #[inline]
+    fn count(&self, settled: Settled, ending: Ending, slow: bool) {
+        if settled == Settled::Recorded && ending == Ending::Settled(Outcome::Success) && !slow {
+            return;
+        }
+        let counters = self.counters();
+        if slow && settled == Settled::Recorded {
+            counters.slow.add(1);
+        }
+        match (settled, ending) {
+            (Settled::Stale, _) => counters.stale.add(1),
+            (_, Ending::Settled(Outcome::Success)) => 0,
+            (_, Ending::Settled(Outcome::Failure) | Ending::Panicked) => counters.failure.add(1),
+            (_, Ending::Settled(Outcome::Ignored)) => counters.ignored.add(1),
+            (_, Ending::Abandoned) => counters.abandoned.add(1),
+        };
+    }
+}
+
+fn settled(applied: Applied) -> Settled {
+    match applied {
+        Applied::Stale => Settled::Stale,
+        Applied::Stayed | Applied::Moved(_) => Settled::Recorded,
+    }
+}
+
+/// What an ending says about the target (R11), which was silent for so many nanoseconds.
+fn outcome(ending: Ending, is_async: bool, silent: Option<u64>, policy: &Policy) -> Outcome {
+    match ending {
+        Ending::Settled(outcome) => outcome,
+        Ending::Panicked => Outcome::Failure,
+        Ending::Abandoned => {
+            let default = if is_async { OnAbandon::ASYNC } else { OnAbandon::Ignore };
+            match policy.on_abandon.unwrap_or(default) {
+                OnAbandon::Ignore => Outcome::Ignored,
+                OnAbandon::Failure => Outcome::Failure,
+                OnAbandon::FailureAfter(least) => {
+                    if silent.is_some_and(|silent| silent >= saturating_nanos(least)) {
+                        Outcome::Failure
+                    } else {
+                        Outcome::Ignored
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The finalizer of splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+fn mix(seed: u64) -> u64 {
+    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
