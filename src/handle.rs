@@ -96,8 +96,9 @@ impl<'e, K: Key> Target<'e, K> {
     }
 
     fn by_hand(&self, cause: Cause, step: impl Fn(Word, crate::time::Now) -> crate::gate::Step) -> bool {
-        let now = self.slot.words.beginning(self.engine.read_clock());
-        let change = self.slot.words.by_hand(cause, now, |word| step(word, now));
+        let now = self.engine.read_clock();
+        let begins = self.slot.words.beginning(now);
+        let change = self.slot.words.by_hand(cause, now, |word| step(word, begins));
         let report = change.and_then(|change| self.engine.describe(self.slot, change));
         let changed = report.is_some();
         self.engine.tell(report);

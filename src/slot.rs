@@ -99,8 +99,8 @@ impl<K> Slot<K> {
     /// Moves the tenant out of a retired slot whose key is no longer in the map; the report if it had to be forgotten.
     pub(crate) fn vacate(&self, now: Now) -> Option<Arc<Transition<K>>> {
         self.epoch.fetch_add(1, NEXT_EPOCH);
-        let now = self.words.beginning(now);
-        let change = self.words.by_hand(crate::event::Cause::Forgotten, now, |word| word.forget(now));
+        let begins = self.words.beginning(now);
+        let change = self.words.by_hand(crate::event::Cause::Forgotten, now, |word| word.forget(begins));
         let tenant = self.tenant.lock().take();
         let (change, tenant) = (change?, tenant?);
         let is_news = change.moved.from.state() != State::Closed;

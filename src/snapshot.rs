@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub generation: u32,
     /// Number of the target among all that the engine ever made.
     pub incarnation: u64,
-    /// In OPEN, the time until a probe may start; none elsewhere.
+    /// Until a probe may start, while nobody has yet: zero once the wait is over. None in other states.
     #[cfg_attr(
         feature = "serde",
         serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none")

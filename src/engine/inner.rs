@@ -148,8 +148,8 @@ impl<K: Key> Engine<K> {
         if before.geometry == after.geometry || slot.words.is_blank(before, now) {
             return None;
         }
-        let now = slot.words.beginning(now);
-        let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(now))?;
+        let begins = slot.words.beginning(now);
+        let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(begins))?;
         let report = slot.report(change, tenant);
         self.hub.write(slot.index, &report);
         Some(report)

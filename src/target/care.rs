@@ -31,16 +31,19 @@ impl Words {
     pub fn is_blank(&self, policy: &Policy, now: Now) -> bool {
         let gate = self.gate.load();
         let calls = self.window(gate, policy, now).map_or(0, |counts| counts.calls);
-        calls == 0 && self.streak.count(gate.generation()) == 0
+        // Buckets that time emptied, too: a longer window would find their calls again.
+        let newest = self.rare.get().and_then(|rare| rare.ring.newest_start());
+        let is_untouched = newest.is_none_or(|start| start < gate.tick());
+        calls == 0 && is_untouched && self.streak.count(gate.generation()) == 0
     }
 
-    /// Empties the words that `before` had no rule for and `after` has: they weren't written for a while, and speak of another time.
+    /// Empties the words that only one of the two policies has a rule for: they aren't written without one, and speak of another time.
     pub fn adopt(&self, before: &Policy, after: &Policy) {
         let generation = self.gate.load().generation();
-        if before.consecutive_failures.is_none() && after.consecutive_failures.is_some() {
+        if before.consecutive_failures.is_some() != after.consecutive_failures.is_some() {
             self.streak.succeeded(generation);
         }
-        if before.slow_rate_bp.is_none() && after.slow_rate_bp.is_some() {
+        if before.slow_rate_bp.is_some() != after.slow_rate_bp.is_some() {
             self.rare.force().slow_calls.empty(generation);
         }
     }
