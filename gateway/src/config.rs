@@ -42,6 +42,7 @@ const KEYS: &[&str] = &[
     "admin_token",
     "max_concurrent",
     "header_timeout",
+    "write_timeout",
     "shutdown_timeout",
     "defaults",
     "route",
@@ -61,6 +62,8 @@ pub struct Config {
     pub max_concurrent: u32,
     /// How long a client may take to send the head of a request.
     pub header_timeout: Duration,
+    /// How long a client may take nothing of an answer that is there.
+    pub write_timeout: Duration,
     /// How long requests may go on after the signal to stop.
     pub shutdown_timeout: Duration,
     /// The routes, in the order of the file.
@@ -171,6 +174,9 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
         header_timeout: get("header_timeout")
             .and_then(|field| field.duration(report, tick..=hour))
             .unwrap_or(Duration::from_secs(10)),
+        write_timeout: get("write_timeout")
+            .and_then(|field| field.duration(report, tick..=hour))
+            .unwrap_or(Duration::from_secs(60)),
         shutdown_timeout: get("shutdown_timeout")
             .and_then(|field| field.duration(report, tick..=hour))
             .unwrap_or(Duration::from_secs(10)),

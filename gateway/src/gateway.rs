@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use crate::admin::Admin;
 use crate::config::Config;
 use crate::proxy::Proxy;
-use crate::server::Server;
+use crate::server::{Limits, Server};
 use crate::shared::Shared;
 
 /// The admin listener only waits for answers that take no time.
@@ -24,7 +24,7 @@ pub struct Gateway {
     proxy: Server,
     admin: Option<Server>,
     // As configured; a reload can't change them.
-    listeners: (SocketAddr, Option<SocketAddr>, Duration),
+    listeners: (SocketAddr, Option<SocketAddr>, Limits),
     grace: Duration,
 }
 
@@ -40,15 +40,16 @@ impl Gateway {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let shared = Shared::new(&config).map_err(io::Error::other)?;
-        let proxy = Server::start(bind(config.listen).await?, config.header_timeout, Proxy::new(Arc::clone(&shared)))?;
+        let limits = limits(&config);
+        let proxy = Server::start(bind(config.listen).await?, limits, Proxy::new(Arc::clone(&shared)))?;
         let admin = match config.admin {
             Some(address) => {
                 let admin = Admin::new(Arc::clone(&shared));
-                Some(Server::start(bind(address).await?, config.header_timeout, admin)?)
+                Some(Server::start(bind(address).await?, limits, admin)?)
             }
             None => None,
         };
-        let listeners = (config.listen, config.admin, config.header_timeout);
+        let listeners = (config.listen, config.admin, limits);
         Ok(Self { shared, proxy, admin, listeners, grace: config.shutdown_timeout })
     }
 
@@ -83,9 +84,9 @@ impl Gateway {
     ///
     /// The engine has no room for the targets.
     pub fn reload(&mut self, config: &Config) -> io::Result<()> {
-        let listeners = (config.listen, config.admin, config.header_timeout);
+        let listeners = (config.listen, config.admin, limits(config));
         if listeners != self.listeners {
-            tracing::warn!("another listen, admin or header_timeout takes effect at the next start");
+            tracing::warn!("another listen, admin, header_timeout or write_timeout takes effect at the next start");
         }
         let public = self.admin_address().is_some_and(|address| !address.ip().to_canonical().is_loopback());
         if public && config.admin_token.is_none() {
@@ -106,6 +107,10 @@ impl Gateway {
         }
         cut
     }
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits { head: config.header_timeout, write: config.write_timeout }
 }
 
 async fn bind(address: SocketAddr) -> io::Result<TcpListener> {

@@ -10,7 +10,8 @@
 //! - Upgrades (WebSocket) and tunnels: refused with 501.
 //! - Retries: one attempt each; an upstream that fails is the caller's to judge.
 //! - Buffering: a client that sends or reads slowly holds a place of its target for as long. It isn't held against the
-//!   target, but it counts against its limit.
+//!   target, but it counts against its limit. One that takes nothing at all is cut off after `write_timeout`; over HTTP/2 only
+//!   one that leaves its whole connection unread, since a stream without window doesn't show there.
 #![warn(missing_docs)]
 
 mod admin;
@@ -20,6 +21,7 @@ mod config;
 pub mod demo;
 mod gateway;
 mod headers;
+mod paced;
 mod proxy;
 mod reply;
 mod route;

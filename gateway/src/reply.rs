@@ -59,6 +59,7 @@ impl<'a> Reply<'a> {
             CallError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "E901", "timeout"),
             CallError::Unreachable(_) => (StatusCode::BAD_GATEWAY, "E902", "unreachable"),
             CallError::Broken(_) => (StatusCode::BAD_GATEWAY, "E902", "broken"),
+            CallError::Exhausted(_) => (StatusCode::SERVICE_UNAVAILABLE, "E905", "process"),
             CallError::Client { .. } => (StatusCode::REQUEST_TIMEOUT, "E408", "client"),
         };
         let blameless = matches!(error, CallError::Client { .. });

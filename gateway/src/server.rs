@@ -18,6 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::paced::Paced;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Answers requests. The address is the client's.
@@ -31,6 +33,15 @@ pub(crate) trait Handler: Clone + Send + Sync + 'static {
         request: Request<Incoming>,
         peer: SocketAddr,
     ) -> impl Future<Output = Response<Self::Body>> + Send + 'static;
+}
+
+/// How long a client may take for its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// For the head of a request.
+    pub(crate) head: Duration,
+    /// Without taking anything of an answer.
+    pub(crate) write: Duration,
 }
 
 /// A listener at work. Dropping it ends its connections at once.
@@ -53,11 +64,11 @@ impl Drop for AbortOnDrop {
 }
 
 impl Server {
-    /// Serves the listener. A client must have sent the head of its first request within `head_limit`.
-    pub(crate) fn start(listener: TcpListener, head_limit: Duration, handler: impl Handler) -> io::Result<Self> {
+    /// Serves the listener.
+    pub(crate) fn start(listener: TcpListener, limits: Limits, handler: impl Handler) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(run(listener, head_limit, handler, stopped));
+        let task = tokio::spawn(run(listener, limits, handler, stopped));
         let abort = AbortOnDrop(task.abort_handle());
         Ok(Self { address, stop, task, _abort: abort })
     }
@@ -76,7 +87,7 @@ impl Server {
 
 async fn run(
     listener: TcpListener,
-    head_limit: Duration,
+    limits: Limits,
     handler: impl Handler,
     mut stopped: oneshot::Receiver<Duration>,
 ) -> usize {
@@ -86,7 +97,7 @@ async fn run(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
-                    connections.spawn(serve(socket, peer, head_limit, handler.clone(), graceful.watcher()));
+                    connections.spawn(serve(socket, peer, limits, handler.clone(), graceful.watcher()));
                 }
                 Err(error) => accept_failed(&error).await,
             },
@@ -114,7 +125,7 @@ async fn accept_failed(error: &io::Error) {
     }
 }
 
-async fn serve<H: Handler>(socket: TcpStream, peer: SocketAddr, head_limit: Duration, handler: H, watcher: Watcher) {
+async fn serve<H: Handler>(socket: TcpStream, peer: SocketAddr, limits: Limits, handler: H, watcher: Watcher) {
     // Small answers shouldn't wait for the acknowledgement of earlier ones.
     let _ = socket.set_nodelay(true);
     let asked = Arc::new(AtomicBool::new(false));
@@ -127,15 +138,15 @@ async fn serve<H: Handler>(socket: TcpStream, peer: SocketAddr, head_limit: Dura
         })
     };
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_limit);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256);
     builder.http2().keep_alive_interval(Duration::from_secs(30)).keep_alive_timeout(Duration::from_secs(20));
-    let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
+    let connection = builder.serve_connection(TokioIo::new(Paced::new(socket, limits.write)), service).into_owned();
     let mut connection = std::pin::pin!(watcher.watch(connection));
     // hyper's own limit begins once it knows the version, and doesn't cover HTTP/2.
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = first_request_is_late(head_limit, &asked) => return,
+        () = first_request_is_late(limits.head, &asked) => return,
     };
     if let Err(error) = ended {
         tracing::debug!(%peer, %error, "a connection ended early");

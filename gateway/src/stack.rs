@@ -34,7 +34,7 @@ impl<Req> KeyFor<Req, String> for Name {
     }
 }
 
-/// The HTTP classifier, but for calls that failed by the client's fault.
+/// The HTTP classifier, but for calls that failed by the client's fault or the gateway's own.
 #[derive(Clone, Debug)]
 struct Judge(HttpClassifier);
 
@@ -47,7 +47,7 @@ impl<B: Body> Classify<Response<B>, CallError, String> for Judge {
         result: Result<Response<B>, CallError>,
     ) -> Result<Self::Response, CallError> {
         match result {
-            Err(error @ CallError::Client { .. }) => {
+            Err(error @ (CallError::Client { .. } | CallError::Exhausted(_))) => {
                 permit.ignore();
                 Err(error)
             }

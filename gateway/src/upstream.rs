@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::io::ErrorKind::AddrNotAvailable;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +43,8 @@ pub(crate) enum CallError {
     Unreachable(String),
     /// A connection, but what came back wasn't an answer.
     Broken(String),
+    /// No connection, for want of the gateway's own descriptors or ports: no call was made.
+    Exhausted(String),
     /// The client, not the upstream, left its part undone.
     Client {
         /// What it did.
@@ -55,6 +58,7 @@ impl fmt::Display for CallError {
             Self::Timeout { limit } => write!(f, "no answer within {limit:?}"),
             Self::Unreachable(why) => write!(f, "no connection: {why}"),
             Self::Broken(why) => write!(f, "no usable answer: {why}"),
+            Self::Exhausted(why) => write!(f, "the gateway can open no connection: {why}"),
             Self::Client { what } => write!(f, "the client {what}"),
         }
     }
@@ -158,8 +162,9 @@ async fn answer<R>(
             Ok(Err(_)) if upload.is_some_and(Progress::has_failed) => {
                 return Err(CallError::Client { what: "broke off its request" });
             }
-            Ok(Err(error)) if error.is_connect() => return Err(CallError::Unreachable(causes(&error))),
-            Ok(Err(error)) => return Err(CallError::Broken(causes(&error))),
+            Ok(Err(error)) if !error.is_connect() => return Err(CallError::Broken(causes(&error))),
+            Ok(Err(error)) if is_own(&error) => return Err(CallError::Exhausted(causes(&error))),
+            Ok(Err(error)) => return Err(CallError::Unreachable(causes(&error))),
             Err(_) => {}
         }
         let later = upload.map(|upload| upload.last() + limit);
@@ -186,6 +191,16 @@ fn at(authority: &Authority, asked: &Uri) -> Uri {
 fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+/// Whether a connection failed for want of something of the gateway's own, which says nothing about the target: the process has no
+/// descriptor left, or the machine has none, or no port.
+fn is_own(error: &(dyn StdError + 'static)) -> bool {
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    std::iter::successors(Some(error), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<std::io::Error>())
+        .any(|error| matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == AddrNotAvailable)
 }
 
 /// The last cause says most: `Connection refused`, not `client error`.

@@ -160,7 +160,7 @@ fn the_gateways_own_fields_out_of_range() {
         only(&top("max_concurrent = 512", &format!("max_concurrent = {cap}")), 3, "max_concurrent", &["1 to 1000000"]);
     }
     for wait in ["\"0s\"", "\"2h\"", "\"soon\"", "1", "\"-1s\"", "\"99999999999999999999s\""] {
-        for field in ["header_timeout", "shutdown_timeout"] {
+        for field in ["header_timeout", "write_timeout", "shutdown_timeout"] {
             only(&format!("{field} = {wait}\n{GOOD}"), 1, field, &["1ms", "1h"]);
         }
         only(&top("timeout = \"1s\"", &format!("timeout = {wait}")), 5, "defaults.timeout", &["1ms", "1h"]);
@@ -295,4 +295,5 @@ fn the_example_shows_the_defaults() {
         (example.listen, example.admin, example.max_concurrent, example.header_timeout, example.shutdown_timeout),
         (bare.listen, bare.admin, bare.max_concurrent, bare.header_timeout, bare.shutdown_timeout)
     );
+    assert_eq!(example.write_timeout, bare.write_timeout);
 }

@@ -2,13 +2,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// The upstream has been given all that there was; it may not even have taken that.
@@ -17,20 +18,31 @@ const UPSTREAMS_TURN: u8 = 0;
 const CLIENTS_TURN: u8 = 1;
 /// The client broke off.
 const FAILED: u8 = 2;
+/// The client has sent everything.
+const SENT: u8 = 3;
 
 /// How the upload stands, for those who wait for the upstream meanwhile.
 ///
-/// The fields are hints for timeouts and guard no other memory, so their accesses are relaxed.
+/// The fields are hints for timeouts and guard no other memory, so their accesses are relaxed; who waits for one is woken after it.
 #[derive(Debug)]
 pub(crate) struct Progress {
     start: Instant,
     last_micros: AtomicU64,
     turn: AtomicU8,
+    /// Whether nobody waits for the answer any more.
+    orphaned: AtomicBool,
+    changed: Notify,
 }
 
 impl Progress {
     fn new() -> Self {
-        Self { start: Instant::now(), last_micros: AtomicU64::new(0), turn: AtomicU8::new(UPSTREAMS_TURN) }
+        Self {
+            start: Instant::now(),
+            last_micros: AtomicU64::new(0),
+            turn: AtomicU8::new(UPSTREAMS_TURN),
+            orphaned: AtomicBool::new(false),
+            changed: Notify::new(),
+        }
     }
 
     /// Whether the upstream has to wait for the client.
@@ -48,10 +60,26 @@ impl Progress {
         self.start + Duration::from_micros(self.last_micros.load(Ordering::Relaxed))
     }
 
+    /// Nobody waits for the answer any more.
+    pub(crate) fn orphan(&self) {
+        self.orphaned.store(true, Ordering::Relaxed);
+        self.changed.notify_one();
+    }
+
+    /// Waits until everything was sent by a client that didn't stay for the answer.
+    pub(crate) async fn sent_and_orphaned(&self) {
+        while !(self.orphaned.load(Ordering::Relaxed) && self.turn.load(Ordering::Relaxed) == SENT) {
+            self.changed.notified().await;
+        }
+    }
+
     fn note(&self, turn: u8) {
         let elapsed = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.last_micros.store(elapsed, Ordering::Relaxed);
         self.turn.store(turn, Ordering::Relaxed);
+        if turn == SENT {
+            self.changed.notify_one();
+        }
     }
 }
 
@@ -83,12 +111,15 @@ impl Body for Upload {
     type Error = hyper::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let this = self.project();
-        let polled = this.inner.poll_frame(cx);
+        let mut this = self.project();
+        let polled = this.inner.as_mut().poll_frame(cx);
         if let Some(progress) = this.progress {
             match &polled {
                 Poll::Pending => progress.turn.store(CLIENTS_TURN, Ordering::Relaxed),
                 Poll::Ready(Some(Err(_))) => progress.note(FAILED),
+                Poll::Ready(None) => progress.note(SENT),
+                // Of a body of known length the end isn't asked for.
+                Poll::Ready(_) if this.inner.is_end_stream() => progress.note(SENT),
                 Poll::Ready(_) => progress.note(UPSTREAMS_TURN),
             }
         }

@@ -20,6 +20,7 @@ impl fmt::Display for Config {
         }
         writeln!(f, "max_concurrent = {}", self.max_concurrent)?;
         writeln!(f, "header_timeout = {}", duration(self.header_timeout))?;
+        writeln!(f, "write_timeout = {}", duration(self.write_timeout))?;
         writeln!(f, "shutdown_timeout = {}", duration(self.shutdown_timeout))?;
         for route in &self.routes {
             write!(f, "\n{route}")?;

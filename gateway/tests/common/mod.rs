@@ -186,6 +186,19 @@ impl Raw {
         self.read_to("\r\n\r\n").await
     }
 
+    /// The head of the next message; none if the peer closes instead.
+    pub async fn next_head(&mut self) -> Option<String> {
+        let mut buffer = [0; 4096];
+        while find(&self.seen, b"\r\n\r\n").is_none() {
+            let read = self.stream.read(&mut buffer).await.unwrap_or(0);
+            if read == 0 {
+                return None;
+            }
+            self.seen.extend_from_slice(&buffer[..read]);
+        }
+        Some(self.head().await)
+    }
+
     /// Reads until the peer closes, and returns everything.
     pub async fn read_all(&mut self) -> String {
         let mut rest = Vec::new();

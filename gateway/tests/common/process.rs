@@ -22,9 +22,24 @@ pub struct Process {
 impl Process {
     /// Starts it and waits for its listeners. `name` makes the file's name unique among the tests.
     pub async fn start(name: &str, config: &str) -> Self {
+        Self::start_with(name, config, None).await
+    }
+
+    /// The same, with another limit of open descriptors than the tests have.
+    pub async fn start_with(name: &str, config: &str, descriptors: Option<u64>) -> Self {
         let file = std::env::temp_dir().join(format!("portcullis-{name}-{}.toml", std::process::id()));
         std::fs::write(&file, config).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_portcullis"))
+        let binary = env!("CARGO_BIN_EXE_portcullis");
+        let mut command = match descriptors {
+            None => Command::new(binary),
+            Some(limit) => {
+                // The limit is the shell's own and stays when the gateway takes its place.
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\""), binary]);
+                shell
+            }
+        };
+        let mut child = command
             .args(["serve", "--config"])
             .arg(&file)
             .env_remove("PORTCULLIS_ADMIN_TOKEN")
@@ -69,6 +84,18 @@ impl Process {
 
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()
+    }
+
+    /// Open descriptors.
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id().unwrap())).unwrap().count()
+    }
+
+    /// KiB of memory that are in use.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// Waits for its end.
