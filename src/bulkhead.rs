@@ -73,6 +73,15 @@ impl<const N: usize> Bulkhead<N> {
         }
     }
 
+    /// With so many calls settled, for models of what comes after the last of a lap.
+    #[cfg(portcullis_loom)]
+    #[must_use]
+    pub fn with_settled(limit: u32, settled: u64) -> Self {
+        let bulkhead = Self::new(limit);
+        let _ = bulkhead.magazine(0).give(0, settled);
+        bulkhead
+    }
+
     fn magazine(&self, stripe: usize) -> &magazine::Cell {
         &self.magazines[stripe % N]
     }

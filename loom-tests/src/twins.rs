@@ -3,8 +3,10 @@
 
 mod bulkhead;
 mod gate;
+mod shelf;
 mod windows;
 
 pub use bulkhead::{Flaw, Twin};
 pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
+pub use shelf::{Haste, Shelf};
 pub use windows::{SplitBucket, Tagged};

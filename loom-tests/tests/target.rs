@@ -186,3 +186,54 @@ fn two_ignored_probes_count_as_one_success() {
         },
     );
 }
+
+/// The limit falls to nothing while a probe is due. A probe slot is spent with a permit only, and none is had afterwards.
+#[test]
+fn a_limit_lowered_to_nothing_meets_a_probe() {
+    model(
+        "target: a limit lowered to nothing meets a probe",
+        &[[("probes", Some(WaitElapsed)), ("saturated", None)], [("saturated", None), ("saturated", None)]],
+        || tripped(build(touchy().max_in_flight(4).max_probes(2)), 0),
+        [
+            |desk: &Desk| desk.ask(ELAPSED),
+            |desk| {
+                desk.words.bulkhead.set_limit(0);
+                desk.ask(ELAPSED)
+            },
+        ],
+        |desk, said| {
+            let probes = u32::from(said[0].0 == "probes");
+            let state = if probes == 1 { State::HalfOpen } else { State::Open };
+            assert_eq!((desk.gate().state(), desk.gate().probes(), desk.in_flight()), (state, probes, probes.into()));
+            said
+        },
+    );
+}
+
+#[test]
+fn a_limit_lowered_to_one_lets_one_of_two_probe() {
+    model(
+        "target: a limit lowered to one lets one of two probe",
+        &[
+            [("probes", Some(WaitElapsed)), ("saturated", None), ("set", None)],
+            [("saturated", None), ("probes", Some(WaitElapsed)), ("set", None)],
+            // Both were in before it fell.
+            [("probes", Some(WaitElapsed)), ("probes", None), ("set", None)],
+            [("probes", None), ("probes", Some(WaitElapsed)), ("set", None)],
+        ],
+        || tripped(build(touchy().max_in_flight(2).max_probes(2)), 0),
+        [
+            |desk: &Desk| desk.ask(ELAPSED),
+            |desk| desk.ask(ELAPSED),
+            |desk| {
+                desk.words.bulkhead.set_limit(1);
+                ("set", None)
+            },
+        ],
+        |desk, said| {
+            let probes = said.iter().filter(|(told, _)| *told == "probes").count();
+            assert_eq!((u64::from(desk.gate().probes()), desk.in_flight()), (probes as u64, probes as u64));
+            said
+        },
+    );
+}

@@ -1,7 +1,9 @@
 //! The harness must be able to fail: every broken twin here is caught, and by the assertion that is meant to.
 
-use loom_tests::desk::Desk;
-use loom_tests::twins::{Flaw, SplitBucket, Tagged, Twin, ask_and_enter_anyway, ask_slot_first, trip_blindly};
+use loom_tests::desk::{Desk, build};
+use loom_tests::twins::{
+    Flaw, Haste, Shelf, SplitBucket, Tagged, Twin, ask_and_enter_anyway, ask_slot_first, trip_blindly,
+};
 use loom_tests::{model, scenes};
 use portcullis::internals::{Bulkhead, Ending, Gate, GateWord, Now, ProbeRules};
 use portcullis::{Cause, Outcome, Policy, State};
@@ -167,4 +169,86 @@ fn a_batch_left_in_a_closed_magazine() {
 #[should_panic(expected = "more inside than the limit")]
 fn a_spill_that_gives_before_it_takes() {
     scenes::spilling::<Twin<{ Flaw::SPILL_FIRST }>>("teeth: a spill that gives before it takes");
+}
+
+/// A failure settles while the slot's tenant goes. Gone, it had no failure; with one, it stays.
+fn a_failure_meets_an_eviction<const HASTE: u8>(name: &str) {
+    model(
+        name,
+        // Its call was in flight, or its failure known.
+        &[false],
+        || Shelf::<HASTE>::new(build(Policy::builder().no_window().consecutive_failures(9)), 1),
+        [
+            |shelf: &Shelf<HASTE>| {
+                shelf.desk.settle(shelf.desk.granted(0), Outcome::Failure);
+                false
+            },
+            |shelf| shelf.evict(),
+        ],
+        |shelf, [_, gone]| {
+            assert!(!gone, "a failure went with its target");
+            assert_eq!(shelf.desk.window().1, 1);
+            gone
+        },
+    );
+}
+
+/// A caller asks while the slot's tenant goes.
+fn a_caller_meets_an_eviction<const HASTE: u8>(name: &str) {
+    model(
+        name,
+        // It enters the first tenant's, which stays, or the second's.
+        &[(Some(1), false), (Some(2), true)],
+        || Shelf::<HASTE>::new(Policy::default(), 0),
+        [
+            |shelf: &Shelf<HASTE>| {
+                let (_, tenant) = shelf.ask().unwrap_or_else(|| panic!("a retired slot refused"));
+                shelf.check(tenant);
+                (Some(tenant), false)
+            },
+            |shelf| (None, shelf.evict()),
+        ],
+        |_, [(tenant, _), (_, gone)]| (tenant, gone),
+    );
+}
+
+#[test]
+fn a_shelf_without_haste_holds() {
+    a_failure_meets_an_eviction::<{ Haste::NONE }>("teeth: a shelf without haste, a failure");
+    a_caller_meets_an_eviction::<{ Haste::NONE }>("teeth: a shelf without haste, a caller");
+}
+
+#[test]
+#[should_panic(expected = "a failure went with its target")]
+fn a_target_judged_before_it_is_retired() {
+    a_failure_meets_an_eviction::<{ Haste::JUDGED_FIRST }>("teeth: a target judged before it is retired");
+}
+
+#[test]
+#[should_panic(expected = "a permit on a recycled slot")]
+fn a_slot_asked_without_its_shard() {
+    a_caller_meets_an_eviction::<{ Haste::ASKED_UNLOCKED }>("teeth: a slot asked without its shard");
+}
+
+#[test]
+#[should_panic(expected = "a retired slot refused")]
+fn a_retired_slot_that_refuses() {
+    model(
+        "teeth: a retired slot that refuses",
+        &[()],
+        || Shelf::<{ Haste::ASKED_UNLOCKED }>::new(Policy::default(), 0),
+        [
+            |shelf: &Shelf<{ Haste::ASKED_UNLOCKED }>| assert!(shelf.ask().is_some(), "a retired slot refused"),
+            |shelf| {
+                shelf.evict();
+            },
+        ],
+        |_, _| (),
+    );
+}
+
+#[test]
+#[should_panic(expected = "a permit on a recycled slot")]
+fn a_target_that_goes_with_a_call_in_flight() {
+    a_caller_meets_an_eviction::<{ Haste::NOT_RETIRED }>("teeth: a target that goes with a call in flight");
 }

@@ -1,31 +1,97 @@
-//! Every ordering of the racing words: what it pairs with, and why it is enough.
+//! Every ordering of the racing words: what it pairs with, why it is enough, and which model misses it.
 //!
 //! Most of the argument is that each word is moved by read-modify-writes, which always act on the newest value of the word's
 //! modification order, whatever their ordering says. An ordering is needed only where one word speaks of another, or of memory
-//! that a call wrote. The constants stand at the top of each file.
+//! that a call wrote. The constants stand at the top of each file, with the name of their role.
 //!
-//! | word | operation | ordering | pairs with | why |
-//! | --- | --- | --- | --- | --- |
-//! | gate | load | Acquire | `MOVE` | who meets a generation sees what its mover wrote before: a fresh pool, a lowered limit |
-//! | gate | CAS (`MOVE`) | AcqRel | load, `MOVE` | publishes a generation; the mover judged the word that it replaces |
-//! | streak, calls, bucket | load | Acquire | `WRITE` | the gate read after a foreign tag is no older than that tag: its writer had read it |
-//! | streak, calls, bucket | CAS (`WRITE`) | AcqRel | load | the writer's reading of the gate comes before its tag |
-//! | bucket | calls before failures | AcqRel | load | a reader takes the failures first, so whoever sees a failure sees its call |
-//! | magazine | CAS that takes | Acquire | `GIVE` | a permit's taker comes after the call that gave it back |
-//! | magazine | `fetch_add`, CAS that gives | AcqRel | take, close | as above; a releaser that finds it closed comes after the closer |
-//! | pool | CAS that takes | Acquire | `give` | as for the magazine |
-//! | pool | announce, give, limit, retire | AcqRel | each other | one word's order decides who was first; retiring comes after the last return |
-//! | pool | reinstate | Release | take | the tenant's key, policy and counters are written before it |
-//! | version | add | Release | load | after the limit: whoever sees the version sees the limit lowered before it |
-//! | version | load | Acquire | add | read before the pool, so that an opener never stamps a version newer than its announcement |
-//! | counters | add / load | Release / Acquire | each other | an ending is counted before its call settles, so it is seen by whoever sees the call |
-//! | laps | add / load | Release / Acquire | each other | read before the magazines: a lap seen late misses 2^43 calls for a moment, one seen early would count them twice; the successes shown keep their maximum |
-//! | held, `success_seen` | add, `fetch_max` | Release, AcqRel | load | as for counters: every race shows fewer successes than there were, never more |
-//! | salt, `settled_before` | store / load | Relaxed | - | written while the slot is retired, published by the pool's reinstatement |
-//! | taken | `fetch_update`, sub / load | AcqRel / Acquire | each other | one word's order bounds the targets; raised under the key's shard |
-//! | terms | store / load | Release / Acquire | each other | an index is stored after its policy is in the arena |
-//! | sequence | `fetch_max` | AcqRel | load | the widest number; every mover comes by once |
-//! | handles | add / sub / load | AcqRel / Acquire | each other | raised only under the shard's lock or from a live handle, and judged under that lock |
+//! `loom-tests/run --weaken` relaxes each of them, one half at a time, and prints the first model that fails. The last column is what it
+//! printed; A and R are the Acquire and the Release half of an AcqRel. A dash means that no model failed, which is no licence to weaken:
+//! loom never shows a stale read-modify-write, and a CAS whose word was loaded with Acquire already has most of what its own
+//! Acquire could bring. There the argument stands alone, in the notes below.
+//!
+//! | role | operation | ordering | pairs with | why | caught by |
+//! | --- | --- | --- | --- | --- | --- |
+//! | `gate.read` | load, lost CAS | Acquire | `gate.move`, `gate.probe` | who meets a generation sees what its mover wrote before: a fresh pool, a lowered limit | gate: a new generation carries what was written before it |
+//! | `gate.move` | CAS | AcqRel | `gate.read`, each other | publishes a generation; its mover comes after all that the word's generation did | A: messages: the end of a generation comes after the probes that left. R: gate: a new generation carries what was written before it |
+//! | `gate.probe` | CAS | AcqRel | `gate.read`, `gate.move` | as above, for a slot: the next probe comes after the one that gave it back | A: messages: a probe slot carries what the last probe left. R: messages: a probing generation carries what its first prober wrote |
+//! | `streak.read` | load, lost CAS | Acquire | `streak.write` | the gate read after a foreign tag is no older than that tag: its writer had read it | streak: a straggler of an unused streak cannot wipe the new one |
+//! | `streak.write` | CAS | AcqRel | `streak.read` | R: the writer's reading of the gate comes before its tag. A: a failure comes after those that it counts | A: messages: a streak comes after the failures that it counts. R: streak: a straggler of an unused streak cannot wipe the new one |
+//! | `calls.read` | load, lost CAS | Acquire | `calls.write` | as `streak.read` | calls: a straggler cannot wipe a new window |
+//! | `calls.write` | CAS | AcqRel | `calls.read` | as `streak.write` | A: messages: a window comes after the calls that it counts. R: calls: a straggler cannot wipe a new window |
+//! | `bucket.read` | load, lost CAS | Acquire | `bucket.write` | as `streak.read`; and a reader takes the failures first, so whoever sees a failure sees its call | buckets: a straggler of the old generation counts in no new bucket |
+//! | `bucket.write` | CAS | AcqRel | `bucket.read` | R: as `streak.write`; a call is counted before its failure. A: note 1 | A: -. R: buckets: a straggler of the old generation counts in no new bucket |
+//! | `magazine.read` | load, lost CAS | Acquire | `magazine.give` | a call seen as settled has its ending counted | registry: a snapshot shows no success that was none |
+//! | `magazine.take` | CAS | Acquire | `magazine.give` | a permit's taker comes after the call that gave it back | messages: a stashed permit carries it though the magazine looks untouched |
+//! | `magazine.give` | `fetch_add` | AcqRel | take, close, withdraw | R: as above. A: note 2 | A: -. R: messages: a permit swept by a third carries it |
+//! | `magazine.open` | CAS | AcqRel | `magazine.close` | R: note 3. A: note 2 | A: -. R: - |
+//! | `magazine.close` | CAS | AcqRel | give, open | A: the stash goes to the pool with all that its givers wrote; and note 3. R: note 2 | A: messages: a permit swept by a third carries it. R: - |
+//! | `magazine.withdraw` | CAS | AcqRel | `magazine.give` | A: what is brought home comes with its giver's writes; note 4. R: note 2 | A: -. R: - |
+//! | `pool.read` | load, lost CAS | Acquire | give, limit, reinstate | read before the magazines: a call that has left the pool's count is seen as settled | messages: a call that ends is in flight or settled at every look |
+//! | `pool.take` | CAS | Acquire | give, reinstate | a permit's taker comes after the call that gave it back | messages: a permit of the pool carries what the last call left |
+//! | `pool.announce` | CAS | AcqRel | give | A: as `pool.take`. R: note 3 | A: messages: a permit swept by a third carries it. R: - |
+//! | `pool.give` | `fetch_sub` | AcqRel | take, announce, retire | R: publishes what the call left. A: note 3 | A: -. R: messages: a call that ends is in flight or settled at every look |
+//! | `pool.limit` | CAS | AcqRel | `pool.read` | R: whoever enters by a raised limit sees what its setter wrote. A: note 5 | A: -. R: messages: a raised limit carries what its setter wrote |
+//! | `pool.retire` | CAS | AcqRel | give | A: the evictor judges after the last return, and sees what its call recorded. R: note 5 | A: messages: a retired slot shows what the last call left. R: - |
+//! | `pool.reinstate` | store | Release | `pool.take` | the tenant's key, policy and counters are written before it | messages: a reinstated slot carries what its owner wrote |
+//! | `version.read` | load | Acquire | `version.raise` | whoever sees a version sees the limit lowered before it; read before the pool, so that an opener never stamps a version newer than its announcement; note 12 | - |
+//! | `version.raise` | `fetch_add` | Release | `version.read` | as above | - |
+//! | `laps.read` | load | Acquire | `laps.raise` | read before the magazines: a lap seen late misses 2^43 calls for a moment, one seen early would count them twice | messages: a lap is missed for a moment and never counted twice |
+//! | `laps.raise` | `fetch_add` | Release | `laps.read` | after the addition that wrapped its magazine | messages: a lap is missed for a moment and never counted twice |
+//! | `counter.add` | `fetch_add` | Release | `counter.read` | an ending is counted before its call is held, so it is seen by whoever sees the call | registry: a snapshot shows no success while a failed call is held |
+//! | `counter.read` | load | Acquire | `counter.add` | as above | registry: a snapshot shows no success while a failed call is held |
+//! | `counter.raise` | `fetch_max` | AcqRel | each other | the successes shown keep their maximum; note 6 | A: -. R: - |
+//! | `counter.reset` | store | Release | `counter.read` | a new tenant starts at zero; note 7 | - |
+//! | `salt`, `settled_before` | load, store | Relaxed | - | written while the slot is retired, published by `pool.reinstate`; note 7 | nothing to weaken |
+//! | `terms.read` | load | Acquire | `terms.set` | an index is stored after its policy is in the arena; note 8 | - |
+//! | `terms.set` | store | Release | `terms.read` | as above | - |
+//! | `sequence.read` | load | Acquire | `sequence.widen` | the widest number; note 9 | - |
+//! | `sequence.widen` | `fetch_max` | AcqRel | `sequence.read` | as above | A: -. R: - |
+//! | `epoch.raise` | `fetch_add` | Release | - | for a cache of keys, which isn't there: nothing reads it yet | - |
+//! | `handles.read` | load | Acquire | `handles.unpin` | who finds nobody holding a target sees what its holders did: a limit set by hand keeps it | registry: a target whose limit was set by hand stays |
+//! | `handles.pin` | `fetch_add` | AcqRel | `handles.read` | note 10 | A: -. R: - |
+//! | `handles.unpin` | `fetch_sub` | AcqRel | `handles.read` | R: as above. A: note 10 | A: -. R: registry: a target whose limit was set by hand stays |
+//! | `taken.read` | load, lost CAS | Acquire | `taken.give` | note 11 | - |
+//! | `taken.take` | `fetch_update` | AcqRel | `taken.give` | one word's order bounds the targets; raised under the key's shard. Note 11 | A: -. R: - |
+//! | `taken.give` | `fetch_sub` | AcqRel | `taken.take` | note 11 | A: -. R: - |
+//!
+//! # Notes
+//!
+//! What no model of loom's shows, from the modification orders.
+//!
+//! 1. A bucket's count only rises under one start, so no other store made the word that the CAS replaces equal to the one that was loaded
+//!    with Acquire: the CAS's own Acquire finds nothing that the load hadn't. It is kept for the words' likeness.
+//! 2. Nobody reads another word afterwards whose value would hang on it. A releaser that finds the magazine closed goes on to the pool by a
+//!    read-modify-write, and finds there the newest value, not one that it must have been told of. An opener stamps the version that it read
+//!    before, and a wrong stamp is found by the next taker. A relaxed read-modify-write would still continue the release
+//!    sequences of those that gave before it. Kept, so that closing and finding closed can be reasoned about as one order.
+//! 3. An announcement raises `open`, and a close lowers it; lowered first, `open` would borrow from the bit above it, `retired`. Announce,
+//!    then open (Release); find open and close (Acquire), then strike off: so the announcement happens before the strike, and comes before
+//!    it in the pool's order. Relax the opening or the closing and nothing says so. Loom runs read-modify-writes of one word in the order
+//!    in which it runs them, so it can't show the strike first. Needed. The pool's own Release at the announcement and Acquire at the strike
+//!    add nothing to this chain; they keep the pool's moves alike.
+//! 4. Whoever gives to a closed magazine brings home as many as it gave, so its own `pool.give` carries its call, whoever's permit it took.
+//!    Only where the magazine was opened and closed in between does another bring it home; that one's load, with Acquire, saw the
+//!    gift unless the word was equal before (a cancelled permit leaves `settled` as it was). Then this Acquire is what is left: needed.
+//! 5. The limit's setter reads nothing after its CAS but what it writes itself, in the same order: the version, the magazines. Whoever
+//!    finds a slot retired goes to the map, whose lock orders it; the slot tells it nothing. Kept.
+//! 6. The value shown is the larger of the word's, which a read-modify-write reads newest, and the caller's own. Two snapshots of one
+//!    thread, or of two that speak to each other, can't go back by coherence alone. Kept.
+//! 7. The new tenant's first permit is taken under the lock of the shard that its key was entered under, and acquires `pool.reinstate`
+//!    besides.
+//! 8. The arena isn't instrumented, so no model sees an index without its policy. With both relaxed a reader could hold an index before the
+//!    arena's entry is visible to it, and judge by the default policy. Needed.
+//! 9. Read and written under the tenant's lock, but for the last report of a tenant that is gone from the map, whose slot nobody else
+//!    has. The lock orders them; kept, so that a number stays right if the lock goes.
+//! 10. The count is raised under the shard's lock, which the evictor's second look takes, or from a handle that keeps it above zero: its
+//!     order is that lock's. Lowering publishes (Release); that the last to leave comes after those before it is for the reader's
+//!     Acquire, since read-modify-writes continue the release sequence of each. Kept.
+//! 11. The bound is the word's own order. A stale load refuses a newcomer that a thread unrelated to the leaver couldn't know had room, and
+//!     never admits one too many: the `fetch_update` reads the newest. The slot that a leaver made vacant is handed on under the lock of the
+//!     free list; giving (Release) after that, and taking (Acquire) before looking there, make sure that whoever takes the leaver's room
+//!     finds its slot, and makes no slot beyond the bound. A model can't show it: the lock orders both in every execution that loom runs.
+//! 12. An opener that sees the new version takes its permit after the limit fell, in the pool's order. Relaxed, it might announce before
+//!     that, under the old limit, and stamp the new version after the sweep has passed: a stash of the old limit in a magazine that
+//!     counts as of the new one. The announcement is a read-modify-write, which loom never shows in the past. Needed.
 //!
 //! # Two words, one message
 //!
@@ -37,6 +103,3 @@
 //!   that lowered the limit returns after that sweep.
 //! - A window word of another generation sends its finder back to the gate. The load order (word, then gate) and the writer's order (gate,
 //!   then word) make the gate's reading no older than the tag.
-//!
-//! The models in `loom-tests` check these under weakened schedules, each with a broken twin that must fail. Loom never shows a stale
-//! read-modify-write, so an ordering that no model catches isn't thereby superfluous: it rests on the argument above.
