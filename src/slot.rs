@@ -191,3 +191,24 @@ impl<K> Slot<K> {
         self.handles.load(READ_HANDLES) > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures of `docs::operations` and of the policies' arena.
+    #[test]
+    fn a_target_takes_no_more_than_the_docs_say() {
+        let sizes = (
+            size_of::<Slot<String>>(),
+            crate::target::RARE_BYTES,
+            crate::window::buckets::CHUNK_BYTES,
+            size_of::<Policy>(),
+        );
+        let most = (208, 240, 192, 136);
+        assert!(
+            sizes.0 <= most.0 && sizes.1 <= most.1 && sizes.2 <= most.2 && sizes.3 <= most.3,
+            "{sizes:?} bytes, the docs say {most:?}"
+        );
+    }
+}

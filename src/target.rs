@@ -55,6 +55,10 @@ struct Rare {
     ignored: streak::Cell,
 }
 
+/// What the first failure, refusal or hold of a target takes.
+#[cfg(test)]
+pub(crate) const RARE_BYTES: usize = size_of::<Rare>();
+
 /// The right to run one call, as plain data. Whoever holds it owes the target a settlement and a release.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
@@ -104,6 +108,7 @@ pub struct Terms<'a> {
     pub policy: &'a Policy,
     pub policy_version: u32,
 }
+
 impl Policy {
     fn probe_rules(&self) -> ProbeRules {
         ProbeRules {
@@ -113,6 +118,7 @@ impl Policy {
         }
     }
 }
+
 impl Words {
     #[must_use]
     pub fn new(limit: u32, salt: u64) -> Self {

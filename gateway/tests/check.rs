@@ -7,20 +7,7 @@ use std::process::{Command, Output};
 use portcullis_gateway::Config;
 
 /// The fields of the last table follow on line 14.
-const GOOD: &str = r#"listen = "127.0.0.1:8080"
-admin  = "127.0.0.1:9090"
-max_concurrent = 512              # whole process
-[defaults]
-timeout = "1s"
-[[route]]
-host = "api.example.com"          # optional
-path = "/core/"
-target = "core-banking"
-[target.claims]
-upstream = ["http://127.0.0.1:8120"]
-[target.core-banking]
-upstream = ["http://127.0.0.1:8110"]
-"#;
+const GOOD: &str = include_str!("common/good.toml");
 
 struct File(PathBuf);
 

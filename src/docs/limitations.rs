@@ -36,13 +36,14 @@
 //! # Bounded, not free
 //!
 //! - A leaked permit ([`std::mem::forget`]) holds its bulkhead slot for the engine's life. Its probe slot comes back with the lease.
-//! - A new policy is kept until the engine goes, about 100 bytes each, equal ones once. Don't make one per request.
+//! - A new policy is kept until the engine goes, about 300 bytes each, equal ones once. Don't make one per request.
 //! - An observer runs on the thread whose call made the transition. A slow one makes that call slow; a
 //!   [`Subscription`](crate::Subscription) doesn't.
 //! - `Hash` and `Eq` of a key run under the lock of a map shard. They mustn't call the engine.
 //!
 //! # What is lock-free
 //!
-//! Asking through a [`Target`](crate::Target) and settling: no lock. A healthy target with a window of calls, or none, allocates nothing. The
-//! first failure, refusal, slow-call rule or window of time of a target allocates a block once, and each 8 buckets once. A keyed [`admit`](crate::Engine::admit) takes the read lock of a map shard. Transitions, changes by
-//! hand, snapshots, sweeps and new keys take locks of their own, never while user code runs.
+//! Asking through a [`Target`](crate::Target) and settling: no lock. A healthy target with a window of calls, or none, allocates nothing.
+//! The first failure, refusal, slow-call rule or window of time of a target allocates a block once, and each 8 buckets once. A keyed
+//! [`admit`](crate::Engine::admit) takes the read lock of a map shard. Transitions, changes by hand, snapshots, sweeps and new keys
+//! take locks of their own, never while user code runs.

@@ -35,6 +35,6 @@
 //!
 //! # Memory
 //!
-//! A target is about 200 bytes beside its key (kept twice) and the map's entry. Failures, refusals and slow calls make a block of about
-//! 250 bytes more on their first occurrence, a window of time 200 bytes for every 8 buckets. `max_targets` bounds
-//! all of it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
+//! On 64-bit machines a target is 208 bytes beside its key (kept twice) and the map's entry. Its first failure, refusal or held call makes
+//! a block of 240 bytes more, as do a slow-call rule and a window of time, and the latter 192 bytes for every 8 buckets. `max_targets`
+//! bounds all of it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.

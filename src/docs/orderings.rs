@@ -12,12 +12,12 @@
 //! | role | operation | ordering | pairs with | why | caught by |
 //! | --- | --- | --- | --- | --- | --- |
 //! | `gate.read` | load, lost CAS | Acquire | `gate.move`, `gate.probe` | who meets a generation sees what its mover wrote before: a fresh pool, a lowered limit | gate: a new generation carries what was written before it |
-//! | `gate.move` | CAS | AcqRel | `gate.read`, each other | publishes a generation; its mover comes after all that the word's generation did | A: messages: the end of a generation comes after the probes that left. R: gate: a new generation carries what was written before it |
-//! | `gate.probe` | CAS | AcqRel | `gate.read`, `gate.move` | as above, for a slot: the next probe comes after the one that gave it back | A: messages: a probe slot carries what the last probe left. R: messages: a probing generation carries what its first prober wrote |
+//! | `gate.move` | CAS | AcqRel | `gate.read`, each other | publishes a generation; its mover comes after all that the word's generation did | A: signs: the end of a generation comes after the probes that left. R: gate: a new generation carries what was written before it |
+//! | `gate.probe` | CAS | AcqRel | `gate.read`, `gate.move` | as above, for a slot: the next probe comes after the one that gave it back | A: signs: a probe slot carries what the last probe left. R: signs: a probing generation carries what its first prober wrote |
 //! | `streak.read` | load, lost CAS | Acquire | `streak.write` | the gate read after a foreign tag is no older than that tag: its writer had read it | streak: a straggler of an unused streak cannot wipe the new one |
-//! | `streak.write` | CAS | AcqRel | `streak.read` | R: the writer's reading of the gate comes before its tag. A: a failure comes after those that it counts | A: messages: a streak comes after the failures that it counts. R: streak: a straggler of an unused streak cannot wipe the new one |
+//! | `streak.write` | CAS | AcqRel | `streak.read` | R: the writer's reading of the gate comes before its tag. A: a failure comes after those that it counts | A: signs: a streak comes after the failures that it counts. R: streak: a straggler of an unused streak cannot wipe the new one |
 //! | `calls.read` | load, lost CAS | Acquire | `calls.write` | as `streak.read` | calls: a straggler cannot wipe a new window |
-//! | `calls.write` | CAS | AcqRel | `calls.read` | as `streak.write` | A: messages: a window comes after the calls that it counts. R: calls: a straggler cannot wipe a new window |
+//! | `calls.write` | CAS | AcqRel | `calls.read` | as `streak.write` | A: signs: a window comes after the calls that it counts. R: calls: a straggler cannot wipe a new window |
 //! | `bucket.read` | load, lost CAS | Acquire | `bucket.write` | as `streak.read`; and a reader takes the failures first, so whoever sees a failure sees its call | buckets: a straggler of the old generation counts in no new bucket |
 //! | `bucket.write` | CAS | AcqRel | `bucket.read` | R: as `streak.write`; a call is counted before its failure. A: note 1 | A: -. R: buckets: a straggler of the old generation counts in no new bucket |
 //! | `magazine.read` | load, lost CAS | Acquire | `magazine.give` | a call seen as settled has its ending counted | registry: a snapshot shows no success that was none |

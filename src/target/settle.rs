@@ -18,11 +18,11 @@ impl Words {
         terms: Terms<'_>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
-        let ran = token.started.map(|started| token.answered.unwrap_or_else(|| time.now()).nanos_since(started));
-        let silent = token.alive.or(token.started).map(|since| time.now().nanos_since(since));
+        let ran = || token.started.map(|started| token.answered.unwrap_or_else(|| time.now()).nanos_since(started));
+        let silent = || token.alive.or(token.started).map(|since| time.now().nanos_since(since));
         let outcome = outcome(ending, token.is_async, silent, terms.policy);
         let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
-            && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran.is_some_and(|ran| ran >= slow_call));
+            && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran().is_some_and(|ran| ran >= slow_call));
         let gate = self.gate.load();
         let (settled, change) = if gate.generation() != token.generation {
             (Settled::Stale, None)
@@ -218,8 +218,8 @@ fn settled(applied: Applied) -> Settled {
     }
 }
 
-/// What an ending says about the target (R11), which was silent for so many nanoseconds.
-fn outcome(ending: Ending, is_async: bool, silent: Option<u64>, policy: &Policy) -> Outcome {
+/// What an ending says about the target (R11); `silent` for how many nanoseconds, asked only where that decides (R13).
+fn outcome(ending: Ending, is_async: bool, silent: impl Fn() -> Option<u64>, policy: &Policy) -> Outcome {
     match ending {
         Ending::Settled(outcome) => outcome,
         Ending::Panicked => Outcome::Failure,
@@ -229,7 +229,7 @@ fn outcome(ending: Ending, is_async: bool, silent: Option<u64>, policy: &Policy)
                 OnAbandon::Ignore => Outcome::Ignored,
                 OnAbandon::Failure => Outcome::Failure,
                 OnAbandon::FailureAfter(least) => {
-                    if silent.is_some_and(|silent| silent >= saturating_nanos(least)) {
+                    if silent().is_some_and(|silent| silent >= saturating_nanos(least)) {
                         Outcome::Failure
                     } else {
                         Outcome::Ignored

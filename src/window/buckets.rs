@@ -152,6 +152,10 @@ struct Bucket {
 #[derive(Debug, Default)]
 struct Chunk([Bucket; CHUNK]);
 
+/// What each chunk of buckets takes.
+#[cfg(test)]
+pub(crate) const CHUNK_BYTES: usize = size_of::<Chunk>();
+
 /// The buckets of one target.
 #[derive(Debug, Default)]
 pub struct Ring([Lazy<Chunk>; CHUNKS]);

@@ -31,8 +31,12 @@ impl Counted {
 
     /// One call; how often the clock was read by the admission and by the settlement.
     fn call(&self, ending: Ending) -> (u32, u32) {
+        self.call_as(false, ending)
+    }
+
+    fn call_as(&self, is_async: bool, ending: Ending) -> (u32, u32) {
         self.readings.set(0);
-        let (token, _) = self.words.admit(&self.policy, false, &self.time());
+        let (token, _) = self.words.admit(&self.policy, is_async, &self.time());
         let admission = self.readings.replace(0);
         let Ok(token) = token else { return (admission, 0) };
         let terms = Terms { policy: &self.policy, policy_version: 0 };
@@ -57,6 +61,19 @@ fn r13_a_closed_target_without_timed_rules_reads_no_clock() {
         for ending in [SUCCESS, SUCCESS, SUCCESS, FAILURE, Ending::Settled(Outcome::Ignored), Ending::Abandoned] {
             assert_eq!(counted.call(ending), (0, 0), "{ending:?}");
         }
+    }
+}
+
+#[test]
+fn r13_an_async_call_is_stamped_when_it_starts_and_read_again_only_if_abandoned() {
+    let counted = Counted::new(textbook());
+    for (ending, settlement) in [(SUCCESS, 0), (FAILURE, 0), (Ending::Panicked, 0), (Ending::Abandoned, 1)] {
+        assert_eq!(counted.call_as(true, ending), (1, settlement), "{ending:?}");
+    }
+    // With a rule on slow calls every answer is timed, and a call that says nothing isn't.
+    let timed = Counted::new(textbook().slow_call(secs(1)));
+    for (ending, settlement) in [(SUCCESS, 1), (FAILURE, 1), (Ending::Settled(Outcome::Ignored), 0)] {
+        assert_eq!(timed.call(ending), (1, settlement), "{ending:?}");
     }
 }
 
