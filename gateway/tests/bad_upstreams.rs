@@ -145,9 +145,10 @@ async fn closes_an_idle_connection_unasked() {
     // Each connection serves once and then closes: the pool must not trip over it.
     let address = saying("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
     let gateway = gateway_to(address, "").await;
-    for _ in 0..10 {
+    for _ in 0..5 {
         let answer = get(gateway.address(), "/").await;
         assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, &b"ok"[..]), "{answer:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // Until the end has come, also on a busy machine.
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
