@@ -25,7 +25,12 @@
 
 pub mod magazine;
 pub mod pool;
+pub mod stripe;
 
+use stripe::{Stripe, Stripes};
+
+use crate::counters::{self, Counter};
+use crate::snapshot::Refusals;
 use crate::sync::{AtomicU64, Ordering, Role, role};
 
 /// Permits that an empty magazine takes from the pool at once.
@@ -37,10 +42,6 @@ const HIGH_MARK: u64 = if cfg!(portcullis_loom) { 2 } else { 512 };
 const READ: Role = role("version.read", Ordering::Acquire);
 /// Release: pairs with `READ`.
 const RAISE: Role = role("version.raise", Ordering::Release);
-/// Acquire: pairs with `LAP`; read before the magazines, so that a lap seen late is the only error.
-const READ_LAPS: Role = role("laps.read", Ordering::Acquire);
-/// Release: pairs with `READ_LAPS`; after the addition that wrapped its magazine.
-const LAP: Role = role("laps.raise", Ordering::Release);
 
 /// Why no permit was to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,26 +52,27 @@ pub enum Refused {
     Retired,
 }
 
-/// The permits of one target over `N` stripes.
+/// The permits of one target, over its stripes.
+///
+/// In the order of its lines: what every admission reads and few write, then the first stripe.
 #[derive(Debug)]
-pub struct Bulkhead<const N: usize = 1> {
-    pool: pool::Cell,
+#[repr(C)]
+pub struct Bulkhead {
     /// Lowered limits so far; never wraps.
     version: AtomicU64,
-    magazines: [magazine::Cell; N],
-    /// Times that a magazine's count of settled calls started again.
-    laps: AtomicU64,
+    pool: pool::Cell,
+    stripes: Stripes,
 }
 
-impl<const N: usize> Bulkhead<N> {
+impl Bulkhead {
     #[must_use]
     pub fn new(limit: u32) -> Self {
-        Self {
-            pool: pool::Cell::new(limit),
-            version: AtomicU64::new(0),
-            magazines: std::array::from_fn(|_| magazine::Cell::default()),
-            laps: AtomicU64::new(0),
-        }
+        Self::over(limit, Stripes::default())
+    }
+
+    #[must_use]
+    pub fn over(limit: u32, stripes: Stripes) -> Self {
+        Self { version: AtomicU64::new(0), pool: pool::Cell::new(limit), stripes }
     }
 
     /// With so many calls settled, for models of what comes after the last of a lap.
@@ -82,39 +84,50 @@ impl<const N: usize> Bulkhead<N> {
         bulkhead
     }
 
-    fn magazine(&self, stripe: usize) -> &magazine::Cell {
-        &self.magazines[stripe % N]
+    #[inline]
+    fn magazine(&self, thread: usize) -> &magazine::Cell {
+        &self.stripes.of(thread).magazine
     }
 
     /// Whether the limit is large enough that stashes can't make a target look full that isn't.
-    fn is_abundant(pool: pool::Word) -> bool {
-        pool.limit() >= 4 * N as u64 * BATCH
+    fn is_abundant(&self, pool: pool::Word) -> bool {
+        pool.limit() >= 4 * self.stripes.count() as u64 * BATCH
     }
 
-    /// Takes a permit.
+    /// Takes a permit for a call on `thread`.
     ///
     /// # Errors
     ///
     /// [`Refused`]: the target is full, or the slot recycled.
     #[inline]
-    pub fn acquire(&self, stripe: usize) -> Result<(), Refused> {
-        let magazine = self.magazine(stripe);
-        let version = self.version.load(READ);
-        let word = magazine.load();
-        if word.is_open_under(version)
-            && let Some(next) = word.taken(1)
-            && magazine.take(word, next)
-        {
-            return Ok(());
-        }
-        self.acquire_slowly(stripe)
+    pub fn acquire(&self, thread: usize) -> Result<(), Refused> {
+        if self.acquire_stashed(thread) { Ok(()) } else { self.acquire_slowly(thread) }
     }
 
+    /// Takes a permit if the own stripe has one at hand.
+    #[inline]
+    pub fn acquire_stashed(&self, thread: usize) -> bool {
+        let magazine = self.magazine(thread);
+        let version = self.version.load(READ);
+        let word = magazine.load();
+        let Some(next) = word.taken(1).filter(|_| word.is_open_under(version)) else { return false };
+        let is_taken = magazine.take(word, next);
+        if !is_taken {
+            self.stripes.meet();
+        }
+        is_taken
+    }
+
+    /// Takes a permit from wherever there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::acquire`].
     #[inline(never)]
-    fn acquire_slowly(&self, stripe: usize) -> Result<(), Refused> {
-        let magazine = self.magazine(stripe);
-        let mut swept = N == 1;
+    pub fn acquire_slowly(&self, thread: usize) -> Result<(), Refused> {
+        let mut swept = false;
         loop {
+            let magazine = self.magazine(thread);
             // Before the pool: an opener must stamp the version that it read before its announcement.
             let version = self.version.load(READ);
             let word = magazine.load();
@@ -127,6 +140,7 @@ impl<const N: usize> Bulkhead<N> {
                     if magazine.take(word, next) {
                         return Ok(());
                     }
+                    self.stripes.meet();
                     continue;
                 }
             }
@@ -135,7 +149,7 @@ impl<const N: usize> Bulkhead<N> {
                 return Err(Refused::Retired);
             }
             let Some(one) = pool.taken(1) else {
-                if !swept && pool.open() > 0 {
+                if !swept && pool.open() > 0 && self.stripes.count() > 1 {
                     swept = true;
                     self.sweep();
                     continue;
@@ -143,7 +157,7 @@ impl<const N: usize> Bulkhead<N> {
                 let limit = u32::try_from(pool.limit()).unwrap_or(u32::MAX);
                 return Err(Refused::Full { limit });
             };
-            if Self::is_abundant(pool) {
+            if self.is_abundant(pool) {
                 if word.is_closed() {
                     if let Some(next) = pool.announced() {
                         if self.pool.announce(pool, next) {
@@ -152,6 +166,7 @@ impl<const N: usize> Bulkhead<N> {
                             }
                             return Ok(());
                         }
+                        self.stripes.meet();
                         continue;
                     }
                 } else if let Some(next) = pool.taken(1 + BATCH) {
@@ -159,13 +174,47 @@ impl<const N: usize> Bulkhead<N> {
                         self.refill(magazine);
                         return Ok(());
                     }
+                    self.stripes.meet();
                     continue;
                 }
             }
             if self.pool.take(pool, one) {
                 return Ok(());
             }
+            self.stripes.meet();
         }
+    }
+
+    /// The limit, if it is reached and no permit lies in a stash: what a look at the pool alone can tell.
+    #[inline]
+    pub fn limit_if_full(&self) -> Option<u32> {
+        let pool = self.pool.load();
+        let is_full = pool.out() >= pool.limit() && pool.open() == 0 && !pool.is_retired();
+        // 24 bits.
+        is_full.then_some(pool.limit() as u32)
+    }
+
+    /// Counts a refusal, by the counter of its reason.
+    #[inline(always)]
+    pub fn count(&self, thread: usize, reason: impl Fn(&counters::Refusals) -> &Counter) {
+        let counter = reason(&self.stripes.of(thread).refusals);
+        if counter.add_watching() {
+            self.stripes.meet();
+        }
+    }
+
+    /// Refusals so far, by reason.
+    #[must_use]
+    pub fn refusals(&self) -> Refusals {
+        let mut sums = Refusals::default();
+        for Stripe { refusals, .. } in self.stripes.iter() {
+            sums.open += refusals.open.get();
+            sums.probing += refusals.probing.get();
+            sums.saturated += refusals.saturated.get();
+            sums.shed += refusals.shed.get();
+            sums.forced += refusals.forced.get();
+        }
+        sums
     }
 
     fn refill(&self, magazine: &magazine::Cell) {
@@ -178,18 +227,18 @@ impl<const N: usize> Bulkhead<N> {
 
     /// Gives a permit back and counts its call as settled.
     #[inline]
-    pub fn release(&self, stripe: usize) {
-        self.give_back(stripe, 1);
+    pub fn release(&self, thread: usize) {
+        self.give_back(thread, 1);
     }
 
     /// Gives a permit back that no call was made with.
-    pub fn cancel(&self, stripe: usize) {
-        self.give_back(stripe, 0);
+    pub fn cancel(&self, thread: usize) {
+        self.give_back(thread, 0);
     }
 
     #[inline]
-    fn give_back(&self, stripe: usize, settled: u64) {
-        let magazine = self.magazine(stripe);
+    fn give_back(&self, thread: usize, settled: u64) {
+        let magazine = self.magazine(thread);
         let before = magazine.give(1, settled);
         if before.is_closed() || before.stash() >= HIGH_MARK || before.settled() + settled == magazine::SETTLED_LAP {
             self.after_giving(magazine, before, settled);
@@ -200,7 +249,7 @@ impl<const N: usize> Bulkhead<N> {
     #[inline(never)]
     fn after_giving(&self, magazine: &magazine::Cell, before: magazine::Word, settled: u64) {
         if before.settled() + settled == magazine::SETTLED_LAP {
-            self.laps.fetch_add(1, LAP);
+            self.stripes.lap();
         }
         if before.is_closed() {
             let one = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(1));
@@ -219,8 +268,8 @@ impl<const N: usize> Bulkhead<N> {
 
     /// Closes every magazine, so that all idle permits lie in the pool.
     pub fn sweep(&self) {
-        for magazine in &self.magazines {
-            self.close(magazine);
+        for stripe in self.stripes.iter() {
+            self.close(&stripe.magazine);
         }
     }
 
@@ -236,6 +285,11 @@ impl<const N: usize> Bulkhead<N> {
     pub fn retire(&self) -> bool {
         self.sweep();
         self.pool.retire()
+    }
+
+    /// Counts from zero again, for a new tenant. Only for whoever retired it.
+    pub fn reset_counts(&self) {
+        self.stripes.reset_counts();
     }
 
     /// Makes a retired bulkhead fresh, for the next tenant or for the same one after all.
@@ -264,9 +318,9 @@ impl<const N: usize> Bulkhead<N> {
 
     fn look(&self) -> Usage {
         let out = self.pool.load().out();
-        let (mut stashed, mut settled) = (0, self.laps.load(READ_LAPS).saturating_mul(magazine::SETTLED_LAP));
-        for magazine in &self.magazines {
-            let word = magazine.load();
+        let (mut stashed, mut settled) = (0, self.stripes.laps().saturating_mul(magazine::SETTLED_LAP));
+        for stripe in self.stripes.iter() {
+            let word = stripe.magazine.load();
             stashed += word.stash();
             settled += word.settled();
         }
@@ -285,14 +339,14 @@ pub struct Usage {
 mod tests {
     use super::*;
 
-    fn take<const N: usize>(bulkhead: &Bulkhead<N>, stripe: usize, times: usize) -> usize {
+    fn take(bulkhead: &Bulkhead, stripe: usize, times: usize) -> usize {
         (0..times).filter(|_| bulkhead.acquire(stripe).is_ok()).count()
     }
 
     #[test]
     fn every_limit_admits_exactly_itself() {
         for limit in [0, 1, 2, 3, 127, 128, 200, 1_000] {
-            let bulkhead = Bulkhead::<1>::new(limit);
+            let bulkhead = Bulkhead::new(limit);
             assert_eq!(take(&bulkhead, 0, 1_100), limit as usize);
             assert_eq!(bulkhead.acquire(0), Err(Refused::Full { limit }));
             (0..limit).for_each(|_| bulkhead.release(0));
@@ -303,19 +357,19 @@ mod tests {
 
     #[test]
     fn permits_stashed_in_other_stripes_are_found() {
-        let bulkhead = Bulkhead::<4>::new(600);
+        let bulkhead = Bulkhead::over(600, Stripes::grown(4));
         for stripe in 0..4 {
             assert_eq!(take(&bulkhead, stripe, 2), 2);
             bulkhead.release(stripe);
             bulkhead.release(stripe);
         }
-        assert!(bulkhead.magazines.iter().all(|magazine| magazine.load().stash() > 0));
+        assert!(bulkhead.stripes.iter().all(|stripe| stripe.magazine.load().stash() > 0));
         assert_eq!(take(&bulkhead, 0, 700), 600);
     }
 
     #[test]
     fn a_lowered_limit_holds_whatever_was_stashed() {
-        let bulkhead = Bulkhead::<2>::new(1_000);
+        let bulkhead = Bulkhead::over(1_000, Stripes::grown(2));
         assert_eq!(take(&bulkhead, 0, 8) + take(&bulkhead, 1, 8), 16);
         (0..8).for_each(|_| bulkhead.release(1));
         bulkhead.set_limit(3);
@@ -329,16 +383,16 @@ mod tests {
 
     #[test]
     fn a_stash_spills_past_its_high_mark() {
-        let bulkhead = Bulkhead::<1>::new(10_000);
+        let bulkhead = Bulkhead::new(10_000);
         assert_eq!(take(&bulkhead, 0, 5_000), 5_000);
         (0..5_000).for_each(|_| bulkhead.release(0));
-        assert!(bulkhead.magazines[0].load().stash() <= HIGH_MARK);
+        assert!(bulkhead.magazine(0).load().stash() <= HIGH_MARK);
         assert_eq!(bulkhead.usage().in_flight, 0);
     }
 
     #[test]
     fn only_an_idle_bulkhead_retires_and_it_comes_back_fresh() {
-        let bulkhead = Bulkhead::<1>::new(1_000);
+        let bulkhead = Bulkhead::new(1_000);
         assert_eq!(take(&bulkhead, 0, 1), 1);
         assert!(!bulkhead.retire());
         bulkhead.release(0);
@@ -350,28 +404,27 @@ mod tests {
 
     #[test]
     fn magazines_open_from_the_limit_on_that_can_spare_their_batches() {
-        fn opens<const N: usize>(limit: u64) -> bool {
-            let bulkhead = Bulkhead::<N>::new(u32::try_from(limit).unwrap());
+        fn opens(stripes: usize, limit: u64) -> bool {
+            let bulkhead = Bulkhead::over(u32::try_from(limit).unwrap(), Stripes::grown(stripes));
             assert_eq!(take(&bulkhead, 0, 1), 1);
-            !bulkhead.magazines[0].load().is_closed()
+            !bulkhead.magazine(0).load().is_closed()
         }
-        assert_eq!((opens::<1>(4 * BATCH - 1), opens::<1>(4 * BATCH)), (false, true));
-        assert_eq!((opens::<3>(12 * BATCH - 1), opens::<3>(12 * BATCH)), (false, true));
+        assert_eq!((opens(1, 4 * BATCH - 1), opens(1, 4 * BATCH)), (false, true));
+        assert_eq!((opens(4, 16 * BATCH - 1), opens(4, 16 * BATCH)), (false, true));
     }
 
     #[test]
     fn a_refill_brings_a_batch_and_the_permit_itself() {
-        let bulkhead = Bulkhead::<1>::new(1_000);
+        let bulkhead = Bulkhead::new(1_000);
         assert_eq!(take(&bulkhead, 0, 2), 2);
-        assert_eq!((bulkhead.pool.load().out(), bulkhead.magazines[0].load().stash()), (2 + BATCH, BATCH));
+        assert_eq!((bulkhead.pool.load().out(), bulkhead.magazine(0).load().stash()), (2 + BATCH, BATCH));
         assert_eq!(bulkhead.usage().in_flight, 2);
     }
 
     #[test]
     fn settled_calls_go_on_counting_past_the_word() {
-        let mut bulkhead = Bulkhead::<1>::new(1_000);
-        let last = u64::MAX << (64 - magazine::SETTLED_LAP.ilog2());
-        bulkhead.magazines[0] = magazine::Cell::from_bits(magazine::Word::fresh().bits() | last);
+        let bulkhead = Bulkhead::new(1_000);
+        let _ = bulkhead.magazine(0).give(0, magazine::SETTLED_LAP - 1);
         assert_eq!(take(&bulkhead, 0, 3), 3);
         bulkhead.cancel(0);
         assert_eq!(bulkhead.usage().settled, magazine::SETTLED_LAP - 1);
@@ -383,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_permit_is_no_settled_call() {
-        let bulkhead = Bulkhead::<1>::new(1);
+        let bulkhead = Bulkhead::new(1);
         assert_eq!(take(&bulkhead, 0, 1), 1);
         bulkhead.cancel(0);
         assert_eq!(bulkhead.usage(), Usage { in_flight: 0, settled: 0 });

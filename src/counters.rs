@@ -3,7 +3,6 @@
 //! Successes aren't counted: they are the calls that settled less all other endings. An ending is counted before its call is
 //! (in the magazine, with the release), and read after it, so the difference is never too large, and the target keeps it from going back.
 
-use crate::rejection::Rejection;
 use crate::sync::{AtomicU64, Ordering, Role, role};
 
 /// Release: pairs with `READ`, so that a call seen as settled or held has its ending seen too.
@@ -14,6 +13,8 @@ const READ: Role = role("counter.read", Ordering::Acquire);
 const RAISE: Role = role("counter.raise", Ordering::AcqRel);
 /// Release: pairs with `READ`; a new tenant's counters.
 const RESET: Role = role("counter.reset", Ordering::Release);
+
+const WATCHED: u64 = if cfg!(portcullis_loom) { 1 } else { 8 };
 
 /// A counter that only rises, within 584 years of nanoseconds.
 #[derive(Debug)]
@@ -29,6 +30,20 @@ impl Counter {
     /// Adds and returns the value before.
     pub fn add(&self, amount: u64) -> u64 {
         self.0.fetch_add(amount, ADD)
+    }
+
+    /// Adds 1; true if another thread was seen to count here, too.
+    ///
+    /// That shows in a compare-and-swap that fails, and costs more than an addition: every eighth time is enough.
+    #[inline(always)]
+    pub fn add_watching(&self) -> bool {
+        let seen = self.0.load(READ);
+        let is_watched = seen.is_multiple_of(WATCHED);
+        if is_watched && self.0.compare_exchange(seen, seen + 1, ADD, READ).is_ok() {
+            return false;
+        }
+        self.0.fetch_add(1, ADD);
+        is_watched
     }
 
     #[must_use]
@@ -68,14 +83,29 @@ impl Gauge {
     }
 }
 
-/// The counters of one target, made when the first of them is needed.
+/// Refusals by reason.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct Refusals {
     pub open: Counter,
     pub probing: Counter,
     pub saturated: Counter,
     pub shed: Counter,
     pub forced: Counter,
+}
+
+impl Refusals {
+    /// Starts again at zero for a new tenant; nobody else may hold the target.
+    pub fn reset(&self) {
+        let Self { open, probing, saturated, shed, forced } = self;
+        for counter in [open, probing, saturated, shed, forced] {
+            counter.reset();
+        }
+    }
+}
+
+/// The endings of one target's calls, made when the first of them is needed.
+#[derive(Debug, Default)]
+pub struct Counters {
     pub failure: Counter,
     pub ignored: Counter,
     pub abandoned: Counter,
@@ -86,28 +116,10 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts a refusal by its reason; one that no target can give is the engine's to count.
-    pub fn refused(&self, rejection: &Rejection) {
-        match rejection {
-            Rejection::Open { .. } => self.open.add(1),
-            Rejection::Probing { .. } => self.probing.add(1),
-            Rejection::Saturated { .. } => self.saturated.add(1),
-            Rejection::Shed { .. } => self.shed.add(1),
-            Rejection::ForcedOpen => self.forced.add(1),
-            Rejection::Exhausted { .. } => 0,
-        };
-    }
-
-    /// Refusals for any reason.
-    #[must_use]
-    pub fn refusals(&self) -> u64 {
-        [&self.open, &self.probing, &self.saturated, &self.shed, &self.forced].into_iter().map(Counter::get).sum()
-    }
-
-    /// Starts again at zero for a new tenant; nobody else may hold the target.
+    /// As [`Refusals::reset`].
     pub fn reset(&self) {
-        let Self { open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, held } = self;
-        for counter in [open, probing, saturated, shed, forced, failure, ignored, abandoned, slow, stale, &held.0] {
+        let Self { failure, ignored, abandoned, slow, stale, held } = self;
+        for counter in [failure, ignored, abandoned, slow, stale, &held.0] {
             counter.reset();
         }
     }

@@ -90,10 +90,10 @@ struct Readme;
 /// The words and their protocols, for model checking and fuzzing. No stability is promised.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::bulkhead::{Bulkhead, Usage, magazine, pool};
+    pub use crate::bulkhead::{Bulkhead, Usage, magazine, pool, stripe};
     pub use crate::counters::{Counter, Counters};
     pub use crate::gate::{Admission, Applied, Cell as Gate, Moved, ProbeRules, Refusal, Step, Word as GateWord};
-    pub use crate::target::{Change, Ending, Refused, Terms, Token, Words};
+    pub use crate::target::{Change, Ending, Refused, Signs, Terms, Token, Words};
     pub use crate::time::{Now, Reading};
-    pub use crate::window::{Counts, Geometry, Recorded, buckets, calls, streak};
+    pub use crate::window::{Counts, Geometry, Recorded, buckets, calls, clean, streak};
 }

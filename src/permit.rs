@@ -6,7 +6,7 @@ use std::ops::Deref;
 use crate::engine::{Engine, Key};
 use crate::outcome::{Outcome, Settled};
 use crate::slot::Slot;
-use crate::target::{Ending, Token};
+use crate::target::{Ending, Signs, Token};
 
 /// The right to run one call against a target.
 ///
@@ -26,26 +26,31 @@ pub struct Permit<'e, K: Key = String> {
 }
 
 impl<'e, K: Key> Permit<'e, K> {
+    #[inline]
     pub(crate) fn new(engine: &'e Engine<K>, slot: &'e Slot<K>, token: Token) -> Self {
         Self { engine, slot, token }
     }
 
     /// Settles as a success: the target answered, be it with a business refusal.
+    #[inline]
     pub fn success(self) -> Settled {
         self.settle(Outcome::Success)
     }
 
     /// Settles as a failure: no answer, no connection, a system error.
+    #[inline]
     pub fn failure(self) -> Settled {
         self.settle(Outcome::Failure)
     }
 
     /// Settles without evidence about the target, in no window and no streak.
+    #[inline]
     pub fn ignore(self) -> Settled {
         self.settle(Outcome::Ignored)
     }
 
     /// Settles with an outcome. All that follows from it has happened when this returns.
+    #[inline]
     pub fn settle(self, outcome: Outcome) -> Settled {
         let (engine, slot, token) = self.into_parts();
         engine.settle(slot, token, Ending::Settled(outcome))
@@ -55,23 +60,24 @@ impl<'e, K: Key> Permit<'e, K> {
     /// known at the headers while their body goes on.
     pub fn record(self, outcome: Outcome) -> Held<'e, K> {
         let (engine, slot, token) = self.into_parts();
-        let settled = engine.record(slot, token, Ending::Settled(outcome));
-        Held { slot, token, settled }
+        let settled = engine.record(slot, token, Signs::default(), Ending::Settled(outcome));
+        Held { slot, settled }
     }
 
     /// Whether this call is a probe: its target is being felt out.
     #[must_use]
     pub fn is_probe(&self) -> bool {
-        self.token.is_probe
+        self.token.is_probe()
     }
 
     /// The generation of the target that granted it.
     #[must_use]
     pub fn generation(&self) -> u32 {
-        self.token.generation
+        self.token.generation()
     }
 
     /// Leaves the debt to whoever takes the parts.
+    #[inline]
     pub(crate) fn into_parts(self) -> (&'e Engine<K>, &'e Slot<K>, Token) {
         let parts = (self.engine, self.slot, self.token);
         std::mem::forget(self);
@@ -100,7 +106,6 @@ impl<K: Key> fmt::Debug for Permit<'_, K> {
 #[must_use = "dropping it gives the bulkhead slot back"]
 pub struct Held<'e, K: Key = String> {
     slot: &'e Slot<K>,
-    token: Token,
     settled: Settled,
 }
 
@@ -114,7 +119,7 @@ impl<K: Key> Held<'_, K> {
 
 impl<K: Key> Drop for Held<'_, K> {
     fn drop(&mut self) {
-        self.slot.words.release_held(self.token);
+        self.slot.words.release_held();
     }
 }
 
@@ -137,34 +142,39 @@ where
     slot: u32,
     /// None once settled or recorded.
     token: Option<Token>,
+    signs: Signs,
     /// Whether the outcome is recorded and only the bulkhead slot is held.
     is_recorded: bool,
 }
 
 impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     pub(crate) fn new(engine: E, slot: u32, token: Token) -> Self {
-        Self { engine, slot, token: Some(token), is_recorded: false }
+        Self { engine, slot, token: Some(token), signs: Signs::default(), is_recorded: false }
     }
 
     /// Settles as a success.
+    #[inline]
     pub fn success(self) -> Settled {
         self.settle(Outcome::Success)
     }
 
     /// Settles as a failure.
+    #[inline]
     pub fn failure(self) -> Settled {
         self.settle(Outcome::Failure)
     }
 
     /// Settles without evidence about the target.
+    #[inline]
     pub fn ignore(self) -> Settled {
         self.settle(Outcome::Ignored)
     }
 
     /// Settles with an outcome; see [`Permit::settle`].
+    #[inline]
     pub fn settle(mut self, outcome: Outcome) -> Settled {
         match (self.token.take(), self.engine.slot(self.slot)) {
-            (Some(token), Some(slot)) => self.engine.settle(slot, token, Ending::Settled(outcome)),
+            (Some(token), Some(slot)) => self.engine.settle_seen(slot, token, self.signs, Ending::Settled(outcome)),
             // A permit's slot exists as long as its engine, and its token until it is settled.
             _ => Settled::Stale,
         }
@@ -173,7 +183,7 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     /// Records the outcome now and keeps the bulkhead slot until the returned value is dropped; see [`Permit::record`].
     pub fn record(mut self, outcome: Outcome) -> OwnedHeld<E, K> {
         let settled = match (self.token, self.engine.slot(self.slot)) {
-            (Some(token), Some(slot)) => self.engine.record(slot, token, Ending::Settled(outcome)),
+            (Some(token), Some(slot)) => self.engine.record(slot, token, self.signs, Ending::Settled(outcome)),
             _ => Settled::Stale,
         };
         self.is_recorded = true;
@@ -183,36 +193,32 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     /// Whether this call is a probe.
     #[must_use]
     pub fn is_probe(&self) -> bool {
-        self.token.is_some_and(|token| token.is_probe)
+        self.token.is_some_and(Token::is_probe)
     }
 
     /// The generation of the target that granted it.
     #[must_use]
     pub fn generation(&self) -> u32 {
-        self.token.map_or(0, |token| token.generation)
+        self.token.map_or(0, Token::generation)
     }
 
     /// Times the call from now on.
     #[cfg(feature = "tower")]
     pub(crate) fn begin(&mut self) {
         let now = self.engine.read_clock();
-        if let Some(token) = &mut self.token {
-            token.started = Some(now);
-        }
+        self.token = self.token.map(|token| token.begun(Some(now)));
     }
 
     /// Takes the call as not begun: abandoned like that, it says nothing by its length.
     #[cfg(feature = "tower")]
     pub(crate) fn not_begun(mut self) -> Self {
-        if let Some(token) = &mut self.token {
-            token.started = None;
-        }
+        self.token = self.token.map(|token| token.begun(None));
         self
     }
 
     #[cfg(feature = "tower")]
     pub(crate) fn has_begun(&self) -> bool {
-        self.token.is_some_and(|token| token.started.is_some())
+        self.token.is_some_and(|token| token.started().is_some())
     }
 
     /// Notes a sign of life, for answers that arrive in parts. Abandoned from now on, the call counts as silent since this moment, not
@@ -220,10 +226,8 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     /// is held against `slow_call`: how long a body takes is as much its reader's doing.
     pub fn touch(&mut self) {
         let now = self.engine.read_clock();
-        if let Some(token) = &mut self.token {
-            token.answered.get_or_insert(now);
-            token.alive = Some(now);
-        }
+        self.signs.answered.get_or_insert(now);
+        self.signs.alive = Some(now);
     }
 }
 
@@ -231,9 +235,9 @@ impl<E: Deref<Target = Engine<K>>, K: Key> Drop for OwnedPermit<E, K> {
     fn drop(&mut self) {
         let (Some(token), Some(slot)) = (self.token.take(), self.engine.slot(self.slot)) else { return };
         if self.is_recorded {
-            slot.words.release_held(token);
+            slot.words.release_held();
         } else {
-            self.engine.settle(slot, token, dropped());
+            self.engine.settle_seen(slot, token, self.signs, dropped());
         }
     }
 }

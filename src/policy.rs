@@ -1,5 +1,6 @@
 //! The settings of a target: immutable, checked when built, compared and shared by value.
 
+pub(crate) mod brief;
 mod builder;
 mod check;
 mod error;

@@ -151,21 +151,21 @@ impl<K: Key> Registry<K> {
     }
 
     /// Makes a key's tenant, if there is room. Under the lock of the key's shard, so that no two threads take room for one key.
-    fn move_in(&self, key: Arc<K>, salt: u64) -> Option<&Slot<K>> {
+    fn move_in(&self, key: Arc<K>, salt: u32) -> Option<&Slot<K>> {
         let more = |taken| (taken < self.max_targets as u64).then_some(taken + 1);
         self.taken.fetch_update(TAKE, READ, more).ok()?;
         let slot = self.slot(self.place())?;
-        let limit = self.policies.get(Policies::DEFAULT).limit;
-        slot.occupy(key, self.incarnations.add(1) + 1, salt, Policies::DEFAULT, limit);
+        let policy = (Policies::DEFAULT, self.policies.get(Policies::DEFAULT));
+        slot.occupy(key, self.incarnations.add(1) + 1, salt, policy);
         Some(slot)
     }
 
     /// What makes a target's jitter its own, the same in every run of a build with the same seed.
-    fn salt(&self, key: &K) -> u64 {
+    fn salt(&self, key: &K) -> u32 {
         // Not the map's hasher, which differs between processors; std's has no random part unless it is asked for one.
         let mut hasher = std::hash::DefaultHasher::new();
         (self.seed, key).hash(&mut hasher);
-        hasher.finish()
+        hasher.finish() as u32
     }
 
     fn place(&self) -> u32 {
@@ -175,7 +175,8 @@ impl<K: Key> Registry<K> {
         }
         let index = places.used;
         if index as usize / CHUNK >= self.arena.count() {
-            self.arena.push((0..CHUNK as u32).map(|offset| Slot::new(index + offset)).collect());
+            let policy = self.policies.get(Policies::DEFAULT);
+            self.arena.push((0..CHUNK as u32).map(|offset| Slot::new(index + offset, policy)).collect());
         }
         places.used += 1;
         index

@@ -126,7 +126,7 @@ impl Snapshot {
         let gate = words.gate.load();
         let is = |state| gate.state() == state;
         // Before the counters: an ending that is counted belongs to a call that may not be counted yet, never the other way.
-        let usage = words.usage();
+        let usage = words.bulkhead.usage();
         let counters = words.counters_if_any();
         Self {
             state: gate.state_at(now),
@@ -144,7 +144,7 @@ impl Snapshot {
                 WindowSnapshot { calls, failures, slow }
             }),
             totals: Totals::take(words, usage, counters),
-            refusals: counters.map(Refusals::take).unwrap_or_default(),
+            refusals: words.bulkhead.refusals(),
             policy: policy.clone(),
             policy_version,
         }
@@ -164,18 +164,6 @@ impl Totals {
                 .map(Counter::get);
         let success = (settled + held).saturating_sub(failure + ignored + abandoned + stale);
         Self { admitted, success: words.success_seen.at_least(success), failure, ignored, abandoned, slow, stale }
-    }
-}
-
-impl Refusals {
-    fn take(counters: &Counters) -> Self {
-        Self {
-            open: counters.open.get(),
-            probing: counters.probing.get(),
-            saturated: counters.saturated.get(),
-            shed: counters.shed.get(),
-            forced: counters.forced.get(),
-        }
     }
 }
 

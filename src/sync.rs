@@ -10,7 +10,7 @@ mod modelled;
 pub(crate) use portable_atomic::{AtomicU32, AtomicU64, AtomicU128};
 
 #[cfg(portcullis_loom)]
-pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Map, Role, role};
+pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Later, Map, Role, role};
 
 pub(crate) use std::sync::atomic::Ordering;
 
@@ -50,6 +50,32 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A value that is made when it turns out to be needed, and stays.
+#[cfg(not(portcullis_loom))]
+#[derive(Debug)]
+pub(crate) struct Later<T>(std::sync::OnceLock<T>);
+
+#[cfg(not(portcullis_loom))]
+impl<T> Later<T> {
+    /// Nothing yet. The model makes the value here, and only lets it be seen later.
+    pub(crate) fn new(_: impl FnOnce() -> T) -> Self {
+        Self(std::sync::OnceLock::new())
+    }
+
+    pub(crate) fn made(value: T) -> Self {
+        Self(value.into())
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.get()
+    }
+
+    pub(crate) fn make(&self, value: impl FnOnce() -> T) {
+        self.0.get_or_init(value);
+    }
+}
+
 /// A boxed value made on first use. The model makes it at once: loom's objects must be born before threads share them.
 #[derive(Debug)]
 pub(crate) struct Lazy<T>(std::sync::OnceLock<Box<T>>);
@@ -66,6 +92,7 @@ impl<T: Default> Default for Lazy<T> {
 
 impl<T: Default> Lazy<T> {
     /// The value if anybody made it.
+    #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         self.0.get().map(|boxed| &**boxed)
     }

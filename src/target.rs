@@ -11,6 +11,10 @@
 mod admit;
 mod care;
 mod settle;
+mod token;
+
+pub(crate) use token::Answer;
+pub use token::Token;
 
 use crate::bulkhead::Bulkhead;
 use crate::counters::{Counter, Counters};
@@ -18,31 +22,44 @@ use crate::event::Cause;
 use crate::gate::{self, Moved, ProbeRules};
 use crate::outcome::Outcome;
 use crate::policy::Policy;
+use crate::policy::brief::Brief;
 use crate::rejection::Rejection;
-use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
+use crate::sync::{AtomicU32, AtomicU64, Lazy, Ordering, Role, role};
 use crate::time::Now;
 use crate::trip::Evidence;
-use crate::window::{buckets, calls, streak};
+use crate::window::{buckets, calls, clean, streak};
 
+/// Acquire: pairs with `NEXT_EPOCH`; whoever still sees the epoch it knows asks the tenant it means.
+const READ_EPOCH: Role = role("epoch.read", Ordering::Acquire);
+/// Release: pairs with `READ_EPOCH`; before all that the next tenant writes.
+const NEXT_EPOCH: Role = role("epoch.raise", Ordering::Release);
 /// Relaxed: written while the slot is retired, published by the Release that reinstates the bulkhead.
 const SALT: Role = role("salt", Ordering::Relaxed);
-/// Relaxed: as `SALT`.
-const SETTLED_BEFORE: Role = role("settled_before", Ordering::Relaxed);
+/// Acquire: pairs with `SET_BRIEF`.
+const READ_BRIEF: Role = role("brief.read", Ordering::Acquire);
+/// Release: pairs with `READ_BRIEF`; whoever sees a policy's brief sees what putting it in force changed before.
+const SET_BRIEF: Role = role("brief.set", Ordering::Release);
 
 /// All that races for one target.
+///
+/// In the order of its cache lines: what every call reads and few write, to the middle of the bulkhead; the first stripe, which every call
+/// writes until there are more; what a call reads to settle.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Words {
     pub gate: gate::Cell,
-    pub bulkhead: Bulkhead,
-    pub streak: streak::Cell,
-    pub calls: calls::Cell,
-    rare: Lazy<Rare>,
+    pub clean: clean::Cell,
+    brief: AtomicU32,
     /// What makes this target's jitter its own; written while nobody calls.
-    salt: AtomicU64,
-    /// Calls that earlier tenants settled.
-    settled_before: AtomicU64,
+    salt: AtomicU32,
+    pub bulkhead: Bulkhead,
     /// The most successes that a snapshot has shown.
     pub(crate) success_seen: Counter,
+    pub calls: calls::Cell,
+    pub streak: streak::Cell,
+    rare: Lazy<Rare>,
+    /// Tenants that the words have had; never wraps.
+    epoch: AtomicU64,
 }
 
 /// What a healthy target with a window of calls never needs.
@@ -59,18 +76,12 @@ struct Rare {
 #[cfg(test)]
 pub(crate) const RARE_BYTES: usize = size_of::<Rare>();
 
-/// The right to run one call, as plain data. Whoever holds it owes the target a settlement and a release.
-#[derive(Clone, Copy, Debug)]
-pub struct Token {
-    pub generation: u32,
-    pub is_probe: bool,
-    /// Dropping it unsettled means what it means for async calls.
-    pub(crate) is_async: bool,
-    pub(crate) stripe: usize,
-    pub(crate) started: Option<Now>,
+/// What a call let be known of its target on the way, for answers that arrive in parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signs {
     /// When the target began to answer; what comes after is also the caller's pace.
     pub(crate) answered: Option<Now>,
-    /// The target's last sign of life in this call, if it gave any.
+    /// The last sign of life, if there was any.
     pub(crate) alive: Option<Now>,
 }
 
@@ -121,16 +132,23 @@ impl Policy {
 
 impl Words {
     #[must_use]
-    pub fn new(limit: u32, salt: u64) -> Self {
+    pub fn new(policy: &Policy) -> Self {
         Self {
             gate: gate::Cell::default(),
-            bulkhead: Bulkhead::new(limit),
-            streak: streak::Cell::default(),
-            calls: calls::Cell::default(),
-            rare: Lazy::default(),
-            salt: AtomicU64::new(salt),
-            settled_before: AtomicU64::new(0),
+            clean: clean::Cell::default(),
+            brief: AtomicU32::new(Brief::from(policy).bits()),
+            salt: AtomicU32::new(0),
+            bulkhead: Bulkhead::new(policy.limit),
             success_seen: Counter::default(),
+            calls: calls::Cell::default(),
+            streak: streak::Cell::default(),
+            rare: Lazy::default(),
+            epoch: AtomicU64::new(0),
         }
+    }
+
+    #[inline]
+    fn brief(&self) -> Brief {
+        Brief::from_bits(self.brief.load(READ_BRIEF))
     }
 }

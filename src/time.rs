@@ -4,9 +4,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::sync::{AtomicU64, Ordering, Role, role};
+
 /// Nanoseconds since the engine was built, saturating: a clock that steps back before the start reads 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now(u64);
+
+/// Relaxed: a number by itself.
+const READ_COARSE: Role = role("coarse.read", Ordering::Relaxed);
+/// Relaxed: as `READ_COARSE`.
+const REFRESH: Role = role("coarse.refresh", Ordering::Relaxed);
 
 pub(crate) const NANOS_PER_TICK: u64 = 1_000_000;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -54,13 +61,19 @@ impl Now {
     /// The time left until the start of `tick`; zero once it has come.
     #[must_use]
     pub const fn until_tick(self, tick: u64) -> Duration {
-        Duration::from_nanos(tick.saturating_mul(NANOS_PER_TICK).saturating_sub(self.0))
+        Duration::from_nanos(self.nanos_until_tick(tick))
+    }
+
+    #[must_use]
+    #[inline]
+    pub const fn nanos_until_tick(self, tick: u64) -> u64 {
+        tick.saturating_mul(NANOS_PER_TICK).saturating_sub(self.0)
     }
 
     /// The time left until the start of `second`; zero once it has come.
     #[must_use]
-    pub const fn until_second(self, second: u64) -> Duration {
-        Duration::from_nanos(second.saturating_mul(NANOS_PER_SECOND).saturating_sub(self.0))
+    pub const fn nanos_until_second(self, second: u64) -> u64 {
+        second.saturating_mul(NANOS_PER_SECOND).saturating_sub(self.0)
     }
 
     /// Nanoseconds that have passed since `earlier`; 0 if the clock stepped back.
@@ -120,7 +133,7 @@ impl Clock {
     ///
     /// # Errors
     ///
-    /// [`ClockError`] if the interval is zero, the thread can't be started, or quanta's upkeep was started elsewhere in the process.
+    /// [`ClockError`] if the interval is zero or the thread can't be started.
     pub fn coarse(interval: Duration) -> Result<Self, ClockError> {
         Ok(Self { source: quanta::Clock::new(), coarse: Some(Upkeep::shared(interval)?) })
     }
@@ -141,7 +154,15 @@ impl Clock {
     }
 
     pub(crate) fn start(self) -> Started {
-        Started { raw: self.source.raw(), instant: self.source.now(), clock: self }
+        let (start, resolution) = match &self.coarse {
+            Some(upkeep) => {
+                // So that an engine's time doesn't begin with a leap.
+                upkeep.refresh();
+                (upkeep.elapsed.load(READ_COARSE), saturating_nanos(upkeep.interval))
+            }
+            None => (self.source.raw(), 0),
+        };
+        Started { start, resolution, clock: self }
     }
 }
 
@@ -169,15 +190,22 @@ impl std::fmt::Display for ClockError {
 
 impl std::error::Error for ClockError {}
 
-/// The thread that refreshes quanta's cached time.
+/// The thread that reads the clock for everybody, one for the process.
+///
+/// quanta's own does the same, but what it keeps must be converted at each use, which takes as long as a refusal, and whoever else
+/// starts it in the process decides how coarse it is.
 #[derive(Debug)]
 struct Upkeep {
     interval: Duration,
-    _thread: quanta::Handle,
+    source: quanta::Clock,
+    /// What the source showed at the beginning.
+    origin: u64,
+    /// Nanoseconds since then.
+    elapsed: AtomicU64,
 }
 
 impl Upkeep {
-    /// The process's one upkeep, started if nobody holds it. quanta allows no second.
+    /// The process's one upkeep, started if nobody did.
     fn shared(interval: Duration) -> Result<Arc<Self>, ClockError> {
         static RUNNING: std::sync::Mutex<Option<Arc<Upkeep>>> = std::sync::Mutex::new(None);
         let mut running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -187,36 +215,56 @@ impl Upkeep {
         if interval.is_zero() {
             return Err(ClockError("interval: 0 is out of range: must be above zero".into()));
         }
-        let thread = quanta::Upkeep::new(interval).start().map_err(|error| ClockError(error.to_string()))?;
-        let upkeep = Arc::new(Self { interval, _thread: thread });
+        let source = quanta::Clock::new();
+        let upkeep = Arc::new(Self { interval, origin: source.raw(), source, elapsed: AtomicU64::new(0) });
+        let kept = Arc::clone(&upkeep);
+        let thread = std::thread::Builder::new().name("portcullis-clock".into());
+        thread.spawn(move || kept.run()).map_err(|error| ClockError(error.to_string()))?;
         *running = Some(Arc::clone(&upkeep));
         Ok(upkeep)
     }
+
+    fn run(&self) -> ! {
+        loop {
+            self.refresh();
+            std::thread::sleep(self.interval);
+        }
+    }
+
+    fn refresh(&self) {
+        self.elapsed.fetch_max(nanos_between(&self.source, self.origin, self.source.raw()), REFRESH);
+    }
+}
+
+/// Differences only, so any origin serves, also one that wraps; a step back before the start shows as a huge one and counts as none.
+#[inline]
+fn nanos_between(source: &quanta::Clock, start: u64, end: u64) -> u64 {
+    let elapsed = end.wrapping_sub(start);
+    if elapsed > u64::MAX / 2 { 0 } else { source.delta_as_nanos(0, elapsed) }
 }
 
 /// A clock with the moment at which its engine was built.
 #[derive(Debug)]
 pub(crate) struct Started {
     clock: Clock,
-    raw: u64,
-    instant: quanta::Instant,
+    /// By the source's own count; with an upkeep, in its nanoseconds.
+    start: u64,
+    resolution: u64,
 }
 
 impl Started {
+    #[inline]
     pub(crate) fn now(&self) -> Now {
-        let source = &self.clock.source;
-        if self.clock.coarse.is_some() {
-            // The upkeep may not have run yet, or lag behind the precise start: both read 0.
-            return Now(saturating_nanos(source.recent().saturating_duration_since(self.instant)));
+        match &self.clock.coarse {
+            Some(upkeep) => Now(upkeep.elapsed.load(READ_COARSE).saturating_sub(self.start)),
+            None => Now(nanos_between(&self.clock.source, self.start, self.clock.source.raw())),
         }
-        // Differences only, so any origin serves, also one that wraps; a step back before the start shows as a huge one.
-        let elapsed = source.raw().wrapping_sub(self.raw);
-        Now(if elapsed > u64::MAX / 2 { 0 } else { source.delta_as_nanos(0, elapsed) })
     }
 
-    /// How old a reading may be; zero when each reading is fresh.
-    pub(crate) fn resolution(&self) -> Duration {
-        self.clock.coarse.as_ref().map_or(Duration::ZERO, |upkeep| upkeep.interval)
+    /// How many nanoseconds old a reading may be; zero when each reading is fresh.
+    #[inline]
+    pub(crate) fn resolution(&self) -> u64 {
+        self.resolution
     }
 }
 

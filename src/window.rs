@@ -8,6 +8,7 @@
 
 pub mod buckets;
 pub mod calls;
+pub mod clean;
 pub mod streak;
 
 use std::time::Duration;

@@ -33,6 +33,8 @@ const GIVE: Role = role("magazine.give", Ordering::AcqRel);
 const OPEN: Role = role("magazine.open", Ordering::AcqRel);
 /// Acquire: pairs with `GIVE` and `OPEN`; the stash goes to the pool with all that its givers wrote. Release: pairs with `OPEN`.
 const CLOSE: Role = role("magazine.close", Ordering::AcqRel);
+/// Relaxed: written while the slot is retired, published by the Release that reinstates the bulkhead.
+const RESET: Role = role("magazine.reset", Ordering::Relaxed);
 /// Acquire: pairs with `GIVE`, as for `CLOSE`. Release: pairs with `GIVE` and `READ`.
 const WITHDRAW: Role = role("magazine.withdraw", Ordering::AcqRel);
 
@@ -135,10 +137,10 @@ impl Cell {
         Word(self.0.load(READ))
     }
 
-    /// Puts `next` in place of `word`, to take stashed permits.
+    /// Puts `next` in place of `word`, to take stashed permits. Fails only if another thread came between.
     #[inline]
     pub fn take(&self, word: Word, next: Word) -> bool {
-        self.0.compare_exchange_weak(word.0, next.0, TAKE, READ).is_ok()
+        self.0.compare_exchange(word.0, next.0, TAKE, READ).is_ok()
     }
 
     /// Stashes permits and counts settled calls; the word before.
@@ -169,6 +171,11 @@ impl Cell {
             }
         }
         None
+    }
+
+    /// Starts to count settled calls at zero. Only while the bulkhead is retired, when it is closed and empty.
+    pub fn reset(&self) {
+        self.0.store(Word::fresh().0, RESET);
     }
 
     /// Takes up to `most(stash)` permits while `may` holds; how many it got.

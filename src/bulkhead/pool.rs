@@ -142,12 +142,12 @@ impl Cell {
 
     /// Puts `next` in place of `word`, to take permits.
     pub fn take(&self, word: Word, next: Word) -> bool {
-        self.0.compare_exchange_weak(word.0, next.0, TAKE, READ).is_ok()
+        self.0.compare_exchange(word.0, next.0, TAKE, READ).is_ok()
     }
 
     /// Puts `next` in place of `word`, to take a permit and announce a magazine.
     pub fn announce(&self, word: Word, next: Word) -> bool {
-        self.0.compare_exchange_weak(word.0, next.0, ANNOUNCE, READ).is_ok()
+        self.0.compare_exchange(word.0, next.0, ANNOUNCE, READ).is_ok()
     }
 
     /// Gives `permits` back and strikes `magazines` off, in one step.

@@ -13,10 +13,11 @@ use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
-use crate::target::{Change, Ending, Refused, Terms, Token};
+use crate::target::{Answer, Change, Ending, Refused, Signs, Terms, Token};
 use crate::time::{Now, Reading};
 
 impl<K: Key> Engine<K> {
+    #[inline]
     pub(crate) fn read_clock(&self) -> Now {
         self.clock.now()
     }
@@ -58,34 +59,45 @@ impl<K: Key> Engine<K> {
         let decide = |slot: &'e Slot<K>| (slot, self.decide(slot, is_async));
         let (slot, (answer, report)) = self.find_or_make(key, decide)?;
         self.tell(report);
-        answer.map(|token| (slot, token))
+        answer.told().map(|token| (slot, token)).map_err(Self::rejection)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit_slot<'e>(&'e self, slot: &'e Slot<K>, is_async: bool) -> Result<Permit<'e, K>, Rejection> {
+        let gate = slot.words.gate.load();
+        if let Some(token) = slot.words.enter(gate, is_async, || self.read_clock()) {
+            return Ok(Permit::new(self, slot, token));
+        }
+        if gate.lets_pass() {
+            if let Some(limit) = slot.words.refuse_full() {
+                return Err(Rejection::Saturated { limit });
+            }
+        } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock()) {
+            return Err(Rejection::Open { retry_after: Duration::from_nanos(nanos + self.clock.resolution()) });
+        }
+        let answer = self.admit_slowly(slot, is_async);
+        answer.told().map(|token| Permit::new(self, slot, token)).map_err(Self::rejection)
+    }
+
+    #[inline(never)]
+    fn admit_slowly(&self, slot: &Slot<K>, is_async: bool) -> Answer {
         let (answer, report) = self.decide(slot, is_async);
         self.tell(report);
-        answer.map(|token| Permit::new(self, slot, token))
+        answer
     }
 
     /// Asks a slot whose tenant is pinned; the caller reports once it holds no lock.
-    #[inline]
-    fn decide(&self, slot: &Slot<K>, is_async: bool) -> (Result<Token, Rejection>, Option<Arc<Transition<K>>>) {
+    fn decide(&self, slot: &Slot<K>, is_async: bool) -> (Answer, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| self.read_clock());
         let (_, policy) = slot.terms();
-        let (answer, change) = slot.words.admit(self.registry.policies().get(policy), is_async, &time);
+        let (answer, change) = slot.words.admit_slowly(self.registry.policies().get(policy), is_async, &time);
         let report = change.and_then(|change| self.describe(slot, change));
-        (answer.map_err(|refused| self.explain(refused)), report)
+        (answer.later(self.clock.resolution()), report)
     }
 
-    #[cold]
-    fn explain(&self, refused: Refused) -> Rejection {
-        let later = |retry_after: Duration| retry_after.saturating_add(self.clock.resolution());
+    #[inline(always)]
+    fn rejection(refused: Refused) -> Rejection {
         match refused {
-            Refused::Rejected(Rejection::Open { retry_after }) => Rejection::Open { retry_after: later(retry_after) },
-            Refused::Rejected(Rejection::Probing { retry_after }) => {
-                Rejection::Probing { retry_after: later(retry_after) }
-            }
             Refused::Rejected(rejection) => rejection,
             // Not while the shard is locked or a handle held, as it is wherever this is asked.
             Refused::Retired => Rejection::Saturated { limit: 0 },
@@ -98,26 +110,45 @@ impl<K: Key> Engine<K> {
     }
 
     /// Settles a permit: record, release, and only then tell.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, ending);
-        slot.words.release(token);
+        if slot.words.is_unchanged_by(token, ending) {
+            slot.words.release();
+            return Settled::Recorded;
+        }
+        self.settle_slowly(slot, token, ending)
+    }
+
+    #[inline(never)]
+    fn settle_slowly(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
+        self.settle_seen(slot, token, Signs::default(), ending)
+    }
+
+    /// Settles a permit of whose call something was seen.
+    pub(crate) fn settle_seen(&self, slot: &Slot<K>, token: Token, signs: Signs, ending: Ending) -> Settled {
+        let (settled, report) = self.note(slot, token, signs, ending);
+        slot.words.release();
         self.tell(report);
         settled
     }
 
     /// Records how a permit's call ended; its bulkhead slot stays taken.
-    pub(crate) fn record(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, ending);
+    pub(crate) fn record(&self, slot: &Slot<K>, token: Token, signs: Signs, ending: Ending) -> Settled {
+        let (settled, report) = self.note(slot, token, signs, ending);
         slot.words.hold();
         self.tell(report);
         settled
     }
 
-    #[inline]
-    fn note(&self, slot: &Slot<K>, token: Token, ending: Ending) -> (Settled, Option<Arc<Transition<K>>>) {
+    fn note(
+        &self,
+        slot: &Slot<K>,
+        token: Token,
+        signs: Signs,
+        ending: Ending,
+    ) -> (Settled, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| self.read_clock());
-        let (settled, change) = slot.words.record(token, ending, self.terms(slot), &time);
+        let (settled, change) = slot.words.record(token, signs, ending, self.terms(slot), &time);
         (settled, change.and_then(|change| self.describe(slot, change)))
     }
 

@@ -116,6 +116,40 @@ macro_rules! atomic {
 atomic!(AtomicU32, u32);
 atomic!(AtomicU64, u64);
 
+/// A value that is there from the start, since loom's objects must be born before threads share them, and seen once it is made.
+#[derive(Debug)]
+pub(crate) struct Later<T> {
+    value: T,
+    is_made: bool,
+    /// Only where a model is about the making: each look at it multiplies the executions.
+    is_made_meanwhile: Option<atomic::AtomicBool>,
+}
+
+impl<T> Later<T> {
+    pub(crate) fn new(value: impl FnOnce() -> T) -> Self {
+        Self { value: value(), is_made: false, is_made_meanwhile: None }
+    }
+
+    pub(crate) fn made(value: T) -> Self {
+        Self { value, is_made: true, is_made_meanwhile: None }
+    }
+
+    pub(crate) fn awaited(value: T) -> Self {
+        Self { value, is_made: false, is_made_meanwhile: Some(atomic::AtomicBool::new(false)) }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        let is_made = self.is_made_meanwhile.as_ref().map_or(self.is_made, |made| made.load(Ordering::Acquire));
+        is_made.then_some(&self.value)
+    }
+
+    pub(crate) fn make(&self, _: impl FnOnce() -> T) {
+        if let Some(made) = &self.is_made_meanwhile {
+            made.store(true, Ordering::Release);
+        }
+    }
+}
+
 /// A 128-bit word, which loom hasn't: an atomic number that stands for the value. Equal values have the same number, so a CAS compares
 /// as it should, and the orderings are those of the number.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! Asking to start: the gate, then a bulkhead permit, then a probe slot.
 
-use super::{Change, Refused, Token, Words};
+use super::{Answer, Change, Refused, Token, Words};
 use crate::bulkhead;
+use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Admission, Refusal, State};
 use crate::policy::Policy;
-use crate::rejection::Rejection;
 use crate::time::{Now, Reading};
 
 impl Words {
@@ -14,54 +14,94 @@ impl Words {
     /// # Errors
     ///
     /// [`Refused`], counted by its reason unless the slot is retired.
-    #[inline]
     pub fn admit<F: Fn() -> Now>(
         &self,
         policy: &Policy,
         is_async: bool,
         time: &Reading<F>,
     ) -> (Result<Token, Refused>, Option<Change>) {
-        let stripe = 0;
         let gate = self.gate.load();
-        if !gate.lets_pass() {
-            return self.admit_guarded(gate, policy, is_async, time);
+        if let Some(token) = self.enter(gate, is_async, || time.now()) {
+            return (Ok(token), None);
         }
-        match self.bulkhead.acquire(stripe) {
-            Ok(()) => (Ok(Self::token(gate, false, is_async, stripe, policy, time)), None),
-            Err(refused) => (Err(self.refuse_full(refused)), None),
-        }
+        let refusal = if gate.lets_pass() {
+            self.refuse_full().map(Answer::saturated)
+        } else {
+            self.refuse_waiting(gate, || time.now()).map(Answer::open)
+        };
+        let (answer, change) = match refusal {
+            Some(answer) => (answer, None),
+            None => self.admit_slowly(policy, is_async, time),
+        };
+        (answer.told(), change)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn admit_guarded<F: Fn() -> Now>(
+    /// The usual answer, without a look at the policy: a permit from the own stripe. None if it takes more.
+    #[inline(always)]
+    pub fn enter(&self, gate: gate::Word, is_async: bool, now: impl FnOnce() -> Now) -> Option<Token> {
+        if !gate.lets_pass() || !self.bulkhead.acquire_stashed(stripe::own()) {
+            return None;
+        }
+        let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
+        Some(Token::new(gate, false, is_async, started))
+    }
+
+    /// Refuses at a glance while every permit is out: the limit. None if it takes more to tell.
+    #[inline(always)]
+    pub(crate) fn refuse_full(&self) -> Option<u32> {
+        let limit = self.bulkhead.limit_if_full()?;
+        self.bulkhead.count(stripe::own(), |refusals| &refusals.saturated);
+        Some(limit)
+    }
+
+    /// Refuses at a glance while OPEN's wait lasts: the nanoseconds left. None if it takes more to tell.
+    #[inline(always)]
+    pub(crate) fn refuse_waiting(&self, gate: gate::Word, now: impl FnOnce() -> Now) -> Option<u64> {
+        if gate.state() != State::Open {
+            return None;
+        }
+        let left = now().nanos_until_tick(gate.tick());
+        if left == 0 {
+            return None;
+        }
+        self.bulkhead.count(stripe::own(), |refusals| &refusals.open);
+        Some(left)
+    }
+
+    /// Any answer, as [`Self::admit`].
+    pub(crate) fn admit_slowly<F: Fn() -> Now>(
         &self,
-        mut gate: gate::Word,
         policy: &Policy,
         is_async: bool,
         time: &Reading<F>,
-    ) -> (Result<Token, Refused>, Option<Change>) {
-        let (stripe, now, rules) = (0, time.now(), policy.probe_rules());
+    ) -> (Answer, Option<Change>) {
+        let thread = stripe::own();
+        let started = || (is_async || policy.times_calls()).then(|| time.now());
+        let mut gate = self.gate.load();
         let mut holds_permit = false;
         loop {
-            let next = match gate.admit(now, rules) {
-                Admission::Refuse(refusal) => {
-                    if holds_permit {
-                        self.bulkhead.cancel(stripe);
+            let next = if gate.lets_pass() {
+                None
+            } else {
+                match gate.admit(time.now(), policy.probe_rules()) {
+                    Admission::Refuse(refusal) => {
+                        if holds_permit {
+                            self.bulkhead.cancel(thread);
+                        }
+                        return (self.refuse(thread, refusal, time.now()), None);
                     }
-                    return (Err(self.refuse(rejection(refusal, now))), None);
+                    Admission::Enter => None,
+                    Admission::Probe(next) => Some(next),
                 }
-                Admission::Enter => None,
-                Admission::Probe(next) => Some(next),
             };
             if !holds_permit {
-                if let Err(refused) = self.bulkhead.acquire(stripe) {
-                    return (Err(self.refuse_full(refused)), None);
+                if let Err(refused) = self.bulkhead.acquire(thread) {
+                    return (self.refuse_permit(thread, refused), None);
                 }
                 holds_permit = true;
             }
             let Some(next) = next else {
-                return (Ok(Self::token(gate, false, is_async, stripe, policy, time)), None);
+                return (Token::new(gate, false, is_async, started()).into(), None);
             };
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,
@@ -70,44 +110,38 @@ impl Words {
                         moved,
                         cause: if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired },
                         evidence: None,
-                        at: now,
+                        at: time.now(),
                     });
-                    return (Ok(Self::token(next, true, is_async, stripe, policy, time)), change);
+                    return (Token::new(next, true, is_async, started()).into(), change);
                 }
             }
         }
     }
 
-    fn token<F: Fn() -> Now>(
-        gate: gate::Word,
-        is_probe: bool,
-        is_async: bool,
-        stripe: usize,
-        policy: &Policy,
-        time: &Reading<F>,
-    ) -> Token {
-        let started = (is_async || policy.times_calls()).then(|| time.now());
-        Token { generation: gate.generation(), is_probe, is_async, stripe, started, answered: None, alive: None }
-    }
-
-    #[cold]
-    fn refuse_full(&self, refused: bulkhead::Refused) -> Refused {
-        match refused {
-            bulkhead::Refused::Full { limit } => self.refuse(Rejection::Saturated { limit }),
-            bulkhead::Refused::Retired => Refused::Retired,
+    fn refuse(&self, thread: usize, refusal: Refusal, now: Now) -> Answer {
+        match refusal {
+            Refusal::Open { reopen_at } => {
+                self.bulkhead.count(thread, |refusals| &refusals.open);
+                Answer::open(now.nanos_until_tick(reopen_at))
+            }
+            Refusal::Probing { lease_end } => {
+                self.bulkhead.count(thread, |refusals| &refusals.probing);
+                Answer::probing(now.nanos_until_second(lease_end))
+            }
+            Refusal::ForcedOpen => {
+                self.bulkhead.count(thread, |refusals| &refusals.forced);
+                Answer::FORCED_OPEN
+            }
         }
     }
 
-    fn refuse(&self, rejection: Rejection) -> Refused {
-        self.counters().refused(&rejection);
-        Refused::Rejected(rejection)
-    }
-}
-
-fn rejection(refusal: Refusal, now: Now) -> Rejection {
-    match refusal {
-        Refusal::Open { reopen_at } => Rejection::Open { retry_after: now.until_tick(reopen_at) },
-        Refusal::Probing { lease_end } => Rejection::Probing { retry_after: now.until_second(lease_end) },
-        Refusal::ForcedOpen => Rejection::ForcedOpen,
+    fn refuse_permit(&self, thread: usize, refused: bulkhead::Refused) -> Answer {
+        match refused {
+            bulkhead::Refused::Full { limit } => {
+                self.bulkhead.count(thread, |refusals| &refusals.saturated);
+                Answer::saturated(limit)
+            }
+            bulkhead::Refused::Retired => Answer::RETIRED,
+        }
     }
 }

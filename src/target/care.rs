@@ -1,11 +1,11 @@
 //! What others than calls do with the words: look, replace the policy, act by hand, hand the slot on.
 
-use super::{Change, SALT, SETTLED_BEFORE, Words};
-use crate::bulkhead::Usage;
+use super::{Change, NEXT_EPOCH, READ_EPOCH, SALT, SET_BRIEF, Words};
 use crate::counters::Counters;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State, Step};
 use crate::policy::Policy;
+use crate::policy::brief::Brief;
 use crate::time::Now;
 use crate::window::{Counts, Geometry, buckets};
 
@@ -37,8 +37,10 @@ impl Words {
         calls == 0 && is_untouched && self.streak.count(gate.generation()) == 0
     }
 
-    /// Empties the words that only one of the two policies has a rule for: they aren't written without one, and speak of another time.
+    /// Goes by another policy. Empties the words that only one of the two has a rule for: they aren't written without one, and speak of
+    /// another time.
     pub fn adopt(&self, before: &Policy, after: &Policy) {
+        self.brief.store(Brief::from(after).bits(), SET_BRIEF);
         let generation = self.gate.load().generation();
         if before.consecutive_failures.is_some() != after.consecutive_failures.is_some() {
             self.streak.succeeded(generation);
@@ -81,20 +83,26 @@ impl Words {
         self.streak.count(gate.generation()) > 0 || counts.failures > 0 || counts.slow > 0
     }
 
+    /// Which tenant the words are of.
+    #[must_use]
+    #[inline]
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(READ_EPOCH)
+    }
+
+    /// Ends a tenant: whoever knows the words by its epoch finds them changed. Only for whoever retired the bulkhead, and first of all.
+    pub fn next_epoch(&self) {
+        self.epoch.fetch_add(1, NEXT_EPOCH);
+    }
+
     /// Makes the words a new tenant's. Only for whoever retired the bulkhead.
-    pub(crate) fn recycle(&self, salt: u64) {
+    pub(crate) fn recycle(&self, policy: &Policy, salt: u32) {
         if let Some(counters) = self.counters_if_any() {
             counters.reset();
         }
         self.success_seen.reset();
-        self.settled_before.store(self.bulkhead.usage().settled, SETTLED_BEFORE);
+        self.bulkhead.reset_counts();
+        self.brief.store(Brief::from(policy).bits(), SET_BRIEF);
         self.salt.store(salt, SALT);
-    }
-
-    /// Calls of the present tenant, in flight and settled.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
-        let usage = self.bulkhead.usage();
-        Usage { settled: usage.settled.saturating_sub(self.settled_before.load(SETTLED_BEFORE)), ..usage }
     }
 }

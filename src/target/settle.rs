@@ -1,33 +1,56 @@
 //! Settling: the gate again, the windows, the rules, the transition.
 
-use super::{Change, Ending, SALT, Terms, Token, Words};
+use super::{Change, Ending, SALT, Signs, Terms, Token, Words};
+use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State};
 use crate::outcome::{Outcome, Settled};
+use crate::policy::brief::Clean;
 use crate::policy::{OnAbandon, Policy};
 use crate::time::{Now, Reading, saturating_nanos};
 use crate::trip::Evidence;
-use crate::window::{Counts, Geometry, Recorded, buckets};
+use crate::window::{Counts, Geometry, Recorded, buckets, calls};
 
 impl Words {
+    /// Whether the call is a success that leaves every word as it is, as it does on a healthy target: recorded by that alone.
+    #[inline(always)]
+    pub fn is_unchanged_by(&self, token: Token, ending: Ending) -> bool {
+        let Ending::Settled(Outcome::Success) = ending else { return false };
+        let (gate, generation) = (self.gate.load(), token.generation());
+        if token.is_probe() || gate.generation() != generation || gate.state() != State::Closed {
+            return false;
+        }
+        let brief = self.brief();
+        let is_clean = match brief.clean() {
+            Clean::Nothing => true,
+            Clean::Calls(size) => self.clean.load().is_set(generation, size),
+            Clean::Ask => false,
+        };
+        is_clean && !(brief.has_streak() && self.streak.count(generation) > 0)
+    }
+
     /// Records how a call ended; the permit stays held until [`Words::release`]. A transition must be reported after that.
     pub fn record<F: Fn() -> Now>(
         &self,
         token: Token,
+        signs: Signs,
         ending: Ending,
         terms: Terms<'_>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
-        let ran = || token.started.map(|started| token.answered.unwrap_or_else(|| time.now()).nanos_since(started));
-        let silent = || token.alive.or(token.started).map(|since| time.now().nanos_since(since));
-        let outcome = outcome(ending, token.is_async, silent, terms.policy);
+        if self.is_unchanged_by(token, ending) {
+            return (Settled::Recorded, None);
+        }
+        let ran = || token.started().map(|started| signs.answered.unwrap_or_else(|| time.now()).nanos_since(started));
+        let silent = || signs.alive.or(token.started()).map(|since| time.now().nanos_since(since));
+        let outcome = outcome(ending, token.is_async(), silent, terms.policy);
         let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
             && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran().is_some_and(|ran| ran >= slow_call));
         let gate = self.gate.load();
-        let (settled, change) = if gate.generation() != token.generation {
+        let (settled, change) = if gate.generation() != token.generation() {
             (Settled::Stale, None)
-        } else if token.is_probe {
-            self.probe_ended(token.generation, outcome, ending, slow, terms.policy, time)
+        } else if token.is_probe() {
+            self.probe_ended(token.generation(), outcome, ending, slow, terms.policy, time)
         } else if outcome == Outcome::Ignored || gate.state() != State::Closed {
             (Settled::Recorded, None)
         } else {
@@ -37,10 +60,10 @@ impl Words {
         (settled, change)
     }
 
-    /// Gives the permit of a recorded call back.
+    /// Gives the permit of a recorded call back, to the stripe of whoever settles: a call may end on another thread than it began on.
     #[inline]
-    pub fn release(&self, token: Token) {
-        self.bulkhead.release(token.stripe);
+    pub fn release(&self) {
+        self.bulkhead.release(stripe::own());
     }
 
     /// Notes that the permit of a recorded call is held on to.
@@ -49,10 +72,10 @@ impl Words {
     }
 
     /// Gives such a permit back.
-    pub fn release_held(&self, token: Token) {
+    pub fn release_held(&self) {
         // Before the call counts as settled: a snapshot then misses it for a moment, and never shows it twice.
         self.counters().held.lower();
-        self.release(token);
+        self.release();
     }
 
     fn call_ended<F: Fn() -> Now>(
@@ -100,7 +123,7 @@ impl Words {
         match policy.geometry {
             None => Recorded::Counted(Counts::default()),
             Some(Geometry::Calls(size)) => {
-                let Recorded::Counted(window) = self.calls.record(failed, generation, size, &self.gate) else {
+                let Recorded::Counted(window) = self.record_calls(failed, generation, size) else {
                     return Recorded::Stale;
                 };
                 let (calls, failures) = window.counts(size);
@@ -124,6 +147,20 @@ impl Words {
                 self.rare.force().ring.record(&view, failed, slow, &self.gate)
             }
         }
+    }
+
+    /// Counts an outcome in the window of calls, and keeps the sign that it is clean.
+    fn record_calls(&self, failed: bool, generation: u32, size: u32) -> Recorded<calls::Word> {
+        let record = || self.calls.record(failed, generation, size, &self.gate);
+        if failed {
+            return self.clean.while_marking(record);
+        }
+        let before = self.clean.load();
+        let recorded = record();
+        if recorded == Recorded::Counted(calls::Word::clean(generation, size)) {
+            self.clean.set(before, generation, size);
+        }
+        recorded
     }
 
     #[cold]
@@ -189,7 +226,7 @@ impl Words {
 
     /// This target's jitter for the trip that ends `generation`.
     fn draw(&self, generation: u32) -> u64 {
-        mix(self.salt.load(SALT) ^ u64::from(generation))
+        mix(u64::from(self.salt.load(SALT)) << 32 | u64::from(generation))
     }
 
     #[inline]

@@ -49,6 +49,12 @@ impl Word {
         Self(((generation as u128 & GENERATION) << CALL_BITS) | 1)
     }
 
+    /// The full window of `generation` without a mark.
+    #[must_use]
+    pub const fn clean(generation: u32, size: u32) -> Self {
+        Self(((generation as u128 & GENERATION) << CALL_BITS) | 1 << size)
+    }
+
     #[must_use]
     pub const fn generation(self) -> u32 {
         ((self.0 >> CALL_BITS) & GENERATION) as u32

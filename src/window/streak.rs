@@ -112,6 +112,7 @@ impl Cell {
 
     /// The length of the streak of `generation`.
     #[must_use]
+    #[inline]
     pub fn count(&self, generation: u32) -> u64 {
         let word = Word(self.0.load(READ));
         if word.generation() == generation { word.count() } else { 0 }

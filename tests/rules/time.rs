@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use portcullis::internals::{Ending, Now, Reading, Terms, Words};
+use portcullis::internals::{Ending, Now, Reading, Signs, Terms, Words};
 use portcullis::{Outcome, Policy, PolicyBuilder, Settled, State, Window};
 
 use crate::common::{Bench, T, ms, secs, textbook};
@@ -18,7 +18,7 @@ struct Counted {
 impl Counted {
     fn new(policy: PolicyBuilder) -> Self {
         let policy = policy.build().expect("the policy of a test builds");
-        let words = Words::new(policy.max_in_flight(), 1);
+        let words = Words::new(&policy);
         Self { words, policy, at_ms: Cell::new(0), readings: Cell::new(0) }
     }
 
@@ -40,8 +40,8 @@ impl Counted {
         let admission = self.readings.replace(0);
         let Ok(token) = token else { return (admission, 0) };
         let terms = Terms { policy: &self.policy, policy_version: 0 };
-        let _ = self.words.record(token, ending, terms, &self.time());
-        self.words.release(token);
+        let _ = self.words.record(token, Signs::default(), ending, terms, &self.time());
+        self.words.release();
         (admission, self.readings.get())
     }
 }

@@ -1,0 +1,102 @@
+//! What a call of a healthy target must know of its policy, in one word: `calls | streak | timed`.
+//!
+//! Beside the policy itself, so that the usual call, a success that changes nothing, needn't look it up.
+
+use super::Policy;
+use crate::bits::Field;
+use crate::window::Geometry;
+
+const TIMED: Field = Field::lowest(1);
+const STREAK: Field = TIMED.above(1);
+const CALLS: Field = STREAK.above(7);
+const _: () = assert!(CALLS.end() <= 32);
+
+/// No number of calls: the policy must be asked.
+const ASK: u64 = CALLS.max();
+
+/// A policy's brief.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brief(u32);
+
+/// The window that a success must leave as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clean {
+    /// None that a success could change.
+    Nothing,
+    /// The last so many calls, without a failure.
+    Calls(u32),
+    /// Only the policy can tell.
+    Ask,
+}
+
+impl Brief {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether a call's start must be stamped.
+    #[inline]
+    pub(crate) const fn is_timed(self) -> bool {
+        TIMED.get(self.0 as u64) == 1
+    }
+
+    /// Whether there is a rule on failures in a row.
+    #[inline]
+    pub(crate) const fn has_streak(self) -> bool {
+        STREAK.get(self.0 as u64) == 1
+    }
+
+    #[inline]
+    pub(crate) const fn clean(self) -> Clean {
+        match CALLS.get(self.0 as u64) {
+            0 => Clean::Nothing,
+            ASK => Clean::Ask,
+            calls => Clean::Calls(calls as u32),
+        }
+    }
+}
+
+impl From<&Policy> for Brief {
+    fn from(policy: &Policy) -> Self {
+        let calls = match policy.geometry {
+            // How long a success took must be seen.
+            _ if policy.slow_call_nanos.is_some() => ASK,
+            None => 0,
+            Some(Geometry::Calls(calls)) => calls.into(),
+            Some(Geometry::Time { .. }) => ASK,
+        };
+        let bits = TIMED.set(0, policy.times_calls().into());
+        let bits = CALLS.set(STREAK.set(bits, policy.consecutive_failures.is_some().into()), calls);
+        Self(bits as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{OnAbandon, PolicyBuilder, Window};
+
+    fn brief(policy: PolicyBuilder) -> (bool, bool, Clean) {
+        let brief = Brief::from(&policy.build().unwrap());
+        (brief.is_timed(), brief.has_streak(), brief.clean())
+    }
+
+    #[test]
+    fn a_brief_says_what_its_policy_does() {
+        let policy = Policy::builder;
+        let second = Duration::from_secs(1);
+        assert_eq!(brief(policy()), (false, false, Clean::Calls(100)));
+        assert_eq!(brief(policy().window(Window::calls(1))), (false, false, Clean::Calls(1)));
+        assert_eq!(brief(policy().no_window().consecutive_failures(3)), (false, true, Clean::Nothing));
+        assert_eq!(brief(policy().window(Window::time(second))), (false, false, Clean::Ask));
+        assert_eq!(brief(policy().slow_call(second)), (true, false, Clean::Ask));
+        let abandoned = policy().on_abandon(OnAbandon::FailureAfter(second));
+        assert_eq!(brief(abandoned), (true, false, Clean::Calls(100)));
+    }
+}

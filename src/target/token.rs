@@ -1,0 +1,178 @@
+//! The right to run one call, and the answer to whoever asks for it, as plain data that travels in two registers.
+
+use super::Refused;
+use crate::bits::Field;
+use crate::gate;
+use crate::rejection::Rejection;
+use crate::time::Now;
+use std::time::Duration;
+
+const GENERATION: Field = Field::lowest(gate::GENERATION_BITS);
+const PROBE: Field = GENERATION.above(1);
+const ASYNC: Field = PROBE.above(1);
+/// What a refusal has instead of the above.
+const REASON: Field = ASYNC.above(3);
+
+/// A call that isn't timed.
+const UNTIMED: u64 = u64::MAX;
+
+/// The right to run one call. Whoever holds it owes the target a settlement and a release.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    grant: u64,
+    /// In nanoseconds.
+    started: u64,
+}
+
+impl Token {
+    #[inline]
+    pub(super) fn new(gate: gate::Word, is_probe: bool, is_async: bool, started: Option<Now>) -> Self {
+        let grant = GENERATION.set(0, gate.generation().into());
+        let grant = ASYNC.set(PROBE.set(grant, is_probe.into()), is_async.into());
+        Self { grant, started: UNTIMED }.begun(started)
+    }
+
+    /// The generation that granted it.
+    #[must_use]
+    #[inline]
+    pub const fn generation(self) -> u32 {
+        GENERATION.get(self.grant) as u32
+    }
+
+    #[must_use]
+    #[inline]
+    pub const fn is_probe(self) -> bool {
+        PROBE.get(self.grant) == 1
+    }
+
+    /// Whether dropping it unsettled means what it means for async calls.
+    pub(crate) const fn is_async(self) -> bool {
+        ASYNC.get(self.grant) == 1
+    }
+
+    /// When the call began, if anything is judged by that.
+    pub(crate) fn started(self) -> Option<Now> {
+        (self.started != UNTIMED).then(|| Now::from_nanos(self.started))
+    }
+
+    /// The same call, begun then.
+    #[inline]
+    pub(crate) fn begun(self, at: Option<Now>) -> Self {
+        Self { started: at.map_or(UNTIMED, Now::nanos), ..self }
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut fields = f.debug_struct("Token");
+        fields.field("generation", &self.generation()).field("is_probe", &self.is_probe());
+        fields.field("is_async", &self.is_async()).field("started", &self.started()).finish()
+    }
+}
+
+/// What a caller is answered: a token, or a refusal with its one number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    grant: u64,
+    value: u64,
+}
+
+const OPEN: u64 = 1;
+const PROBING: u64 = 2;
+const SATURATED: u64 = 3;
+const FORCED: u64 = 4;
+const RETIRED: u64 = 5;
+
+impl Answer {
+    pub(super) const FORCED_OPEN: Self = Self::refusal(FORCED, 0);
+    /// The slot has no tenant: ask the map.
+    pub(super) const RETIRED: Self = Self::refusal(RETIRED, 0);
+
+    #[inline]
+    const fn refusal(reason: u64, value: u64) -> Self {
+        Self { grant: REASON.set(0, reason), value }
+    }
+
+    /// The wait has so many nanoseconds left.
+    #[inline]
+    pub(super) const fn open(nanos: u64) -> Self {
+        Self::refusal(OPEN, nanos)
+    }
+
+    /// The lease has so many nanoseconds left.
+    pub(super) const fn probing(nanos: u64) -> Self {
+        Self::refusal(PROBING, nanos)
+    }
+
+    #[inline]
+    pub(super) const fn saturated(limit: u32) -> Self {
+        Self::refusal(SATURATED, limit as u64)
+    }
+
+    /// The same, with the time to come back put off by so many nanoseconds.
+    #[inline]
+    pub(crate) const fn later(self, nanos: u64) -> Self {
+        match REASON.get(self.grant) {
+            OPEN | PROBING => Self { value: self.value.saturating_add(nanos), ..self },
+            _ => self,
+        }
+    }
+
+    /// The answer as a result.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]
+    #[inline(always)]
+    pub(crate) const fn told(self) -> Result<Token, Refused> {
+        let Self { grant, value } = self;
+        Err(Refused::Rejected(match REASON.get(grant) {
+            0 => return Ok(Token { grant, started: value }),
+            OPEN => Rejection::Open { retry_after: Duration::from_nanos(value) },
+            PROBING => Rejection::Probing { retry_after: Duration::from_nanos(value) },
+            SATURATED => Rejection::Saturated { limit: value as u32 },
+            FORCED => Rejection::ForcedOpen,
+            _ => return Err(Refused::Retired),
+        }))
+    }
+}
+
+impl From<Token> for Answer {
+    #[inline]
+    fn from(Token { grant, started }: Token) -> Self {
+        Self { grant, value: started }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_keeps_what_it_is_told() {
+        let gate = gate::Word::closed((1 << 20) - 1, 0);
+        for (is_probe, is_async, started) in
+            [(false, false, None), (true, false, Some(Now::from_nanos(0))), (false, true, Some(Now::from_millis(7)))]
+        {
+            let token = Token::new(gate, is_probe, is_async, started);
+            let Ok(told) = Answer::from(token).told() else { panic!("{token:?} was granted") };
+            assert_eq!(told, token);
+            assert_eq!((told.generation(), told.is_probe()), ((1 << 20) - 1, is_probe));
+            assert_eq!((told.is_async(), told.started()), (is_async, started));
+        }
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_number() {
+        let rejected = |rejection| Err(Refused::Rejected(rejection));
+        let retry_after = Duration::new(7, 5);
+        let nanos = 7_000_000_005;
+        assert_eq!(Answer::open(nanos).told(), rejected(Rejection::Open { retry_after }));
+        assert_eq!(Answer::open(nanos - 5).later(5).told(), rejected(Rejection::Open { retry_after }));
+        assert_eq!(Answer::probing(nanos - 5).later(5).told(), rejected(Rejection::Probing { retry_after }));
+        let limit = crate::UNLIMITED;
+        assert_eq!(Answer::saturated(limit).later(5).told(), rejected(Rejection::Saturated { limit }));
+        assert_eq!(Answer::FORCED_OPEN.later(5).told(), rejected(Rejection::ForcedOpen));
+        assert_eq!(Answer::RETIRED.later(5).told(), Err(Refused::Retired));
+    }
+}
