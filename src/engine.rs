@@ -44,6 +44,8 @@ impl<K: Eq + Hash + fmt::Debug + Send + Sync + 'static> Key for K {}
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine<K: Key = String> {
+    /// No other engine of the process has it, or had.
+    number: u64,
     registry: Registry<K>,
     clock: Started,
     hub: Arc<Hub<K>>,
@@ -66,6 +68,7 @@ impl<K: Key> Engine<K> {
     /// # Memory ordering
     ///
     /// A granted permit acquires what the calls before it released when they settled.
+    #[inline]
     pub fn admit<Q>(&self, key: &Q) -> Result<Permit<'_, K>, Rejection>
     where
         K: Borrow<Q>,

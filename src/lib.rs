@@ -42,6 +42,7 @@
 mod bits;
 #[allow(missing_docs)]
 mod bulkhead;
+mod cache;
 #[allow(missing_docs)]
 mod counters;
 pub mod docs;

@@ -88,6 +88,12 @@ impl<K: Key> Registry<K> {
         self.exhausted.get()
     }
 
+    #[inline]
+    pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        crate::sync::hash(&self.map, key)
+    }
+
+    #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot<K>> {
         self.arena.get(index as usize / CHUNK)?.get(index as usize % CHUNK)
     }

@@ -85,9 +85,18 @@ impl<K: Key> EngineBuilder<K> {
     pub fn build(self) -> Engine<K> {
         let seed = self.seed.unwrap_or_else(|| ahash::RandomState::new().hash_one(0_u8));
         Engine {
+            number: number(),
             registry: Registry::new(self.max_targets, self.patience, seed, self.policy),
             clock: self.clock.start(),
             hub: Hub::new(self.log_capacity),
         }
     }
+}
+
+/// A number that no engine of the process has had.
+fn number() -> u64 {
+    static NEXT: std::sync::Mutex<u64> = std::sync::Mutex::new(0);
+    let mut next = NEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    *next += 1;
+    *next
 }

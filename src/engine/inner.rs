@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Engine, Key};
+use crate::cache::{self, Place};
 use crate::event::{Cause, Transition};
+use crate::gate;
 use crate::outcome::Settled;
 use crate::permit::Permit;
 use crate::policy::Policy;
@@ -50,18 +52,75 @@ impl<K: Key> Engine<K> {
         self.registry.find_or_make(key, || self.read_clock(), &self.hub, with)
     }
 
+    /// Asks for a key: the slot that this thread remembers, if it still is the key's, else the one that the map has.
+    #[inline(always)]
     pub(super) fn admit_key<'e, Q>(&'e self, key: &Q, is_async: bool) -> Result<(&'e Slot<K>, Token), Rejection>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        // The permit is taken under the shard's lock, which keeps the tenant; what happened is told after it.
-        let decide = |slot: &'e Slot<K>| (slot, self.decide(slot, is_async));
-        let (slot, (answer, report)) = self.find_or_make(key, decide)?;
+        let hash = self.registry.hash(key);
+        if let Some(place) = cache::recall::<K, Q>(self.number, hash, key)
+            && let Some(slot) = self.registry.slot(place.slot)
+        {
+            match self.admit_remembered(slot, place.epoch, is_async) {
+                Ok(token) => return Ok((slot, token)),
+                Err(Refused::Rejected(rejection)) => return Err(rejection),
+                Err(Refused::Retired) => {}
+            }
+        }
+        self.admit_looked_up(key, hash, is_async)
+    }
+
+    /// Asks a slot that was the key's at `epoch`. `Retired` if it isn't any more: nothing was counted then.
+    #[inline(always)]
+    fn admit_remembered(&self, slot: &Slot<K>, epoch: u64, is_async: bool) -> Result<Token, Refused> {
+        let words = &slot.words;
+        let gate = words.gate.load();
+        let Some(token) = words.enter(gate, is_async, || self.read_clock()) else {
+            return self.admit_remembered_slowly(slot, gate, epoch, is_async).told();
+        };
+        // Only now: the permit keeps the tenant.
+        if words.epoch() == epoch {
+            return Ok(token);
+        }
+        words.cancel();
+        Err(Refused::Retired)
+    }
+
+    #[inline(never)]
+    fn admit_remembered_slowly(&self, slot: &Slot<K>, gate: gate::Word, epoch: u64, is_async: bool) -> Answer {
+        let is_pinned = || slot.words.epoch() == epoch;
+        if gate.lets_pass() {
+            if let Some(limit) = slot.words.refuse_full(is_pinned) {
+                return Answer::saturated(limit);
+            }
+        } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), is_pinned) {
+            return Answer::open(nanos).later(self.clock.resolution());
+        }
+        let (answer, report) = self.decide(slot, is_async, is_pinned);
         self.tell(report);
+        answer
+    }
+
+    #[inline(never)]
+    fn admit_looked_up<'e, Q>(&'e self, key: &Q, hash: u64, is_async: bool) -> Result<(&'e Slot<K>, Token), Rejection>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        // The permit is taken under the shard's lock, which keeps the tenant; what happened is told after it.
+        let decide = |slot: &'e Slot<K>| {
+            let place = Place { slot: slot.index, epoch: slot.words.epoch() };
+            (slot, place, self.decide(slot, is_async, || true))
+        };
+        let (slot, place, (answer, report)) = self.find_or_make(key, decide)?;
+        self.tell(report);
+        cache::remember(self.number, hash, place, || key.to_owned());
         answer.told().map(|token| (slot, token)).map_err(Self::rejection)
     }
 
+    /// Asks a slot whose tenant the caller keeps.
     #[inline(always)]
     pub(crate) fn admit_slot<'e>(&'e self, slot: &'e Slot<K>, is_async: bool) -> Result<Permit<'e, K>, Rejection> {
         let gate = slot.words.gate.load();
@@ -69,28 +128,34 @@ impl<K: Key> Engine<K> {
             return Ok(Permit::new(self, slot, token));
         }
         if gate.lets_pass() {
-            if let Some(limit) = slot.words.refuse_full() {
+            if let Some(limit) = slot.words.refuse_full(|| true) {
                 return Err(Rejection::Saturated { limit });
             }
-        } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock()) {
+        } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), || true) {
             return Err(Rejection::Open { retry_after: Duration::from_nanos(nanos + self.clock.resolution()) });
         }
-        let answer = self.admit_slowly(slot, is_async);
+        let answer = self.admit_slot_slowly(slot, is_async);
         answer.told().map(|token| Permit::new(self, slot, token)).map_err(Self::rejection)
     }
 
     #[inline(never)]
-    fn admit_slowly(&self, slot: &Slot<K>, is_async: bool) -> Answer {
-        let (answer, report) = self.decide(slot, is_async);
+    fn admit_slot_slowly(&self, slot: &Slot<K>, is_async: bool) -> Answer {
+        let (answer, report) = self.decide(slot, is_async, || true);
         self.tell(report);
         answer
     }
 
-    /// Asks a slot whose tenant is pinned; the caller reports once it holds no lock.
-    fn decide(&self, slot: &Slot<K>, is_async: bool) -> (Answer, Option<Arc<Transition<K>>>) {
+    /// Asks a slot and describes what that changed; the caller tells it once it holds no lock.
+    fn decide(
+        &self,
+        slot: &Slot<K>,
+        is_async: bool,
+        is_pinned: impl Fn() -> bool,
+    ) -> (Answer, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| self.read_clock());
         let (_, policy) = slot.terms();
-        let (answer, change) = slot.words.admit_slowly(self.registry.policies().get(policy), is_async, &time);
+        let policy = self.registry.policies().get(policy);
+        let (answer, change) = slot.words.admit_slowly(policy, is_async, &time, is_pinned);
         let report = change.and_then(|change| self.describe(slot, change));
         (answer.later(self.clock.resolution()), report)
     }

@@ -25,13 +25,13 @@ impl Words {
             return (Ok(token), None);
         }
         let refusal = if gate.lets_pass() {
-            self.refuse_full().map(Answer::saturated)
+            self.refuse_full(|| true).map(Answer::saturated)
         } else {
-            self.refuse_waiting(gate, || time.now()).map(Answer::open)
+            self.refuse_waiting(gate, || time.now(), || true).map(Answer::open)
         };
         let (answer, change) = match refusal {
             Some(answer) => (answer, None),
-            None => self.admit_slowly(policy, is_async, time),
+            None => self.admit_slowly(policy, is_async, time, || true),
         };
         (answer.told(), change)
     }
@@ -47,33 +47,52 @@ impl Words {
     }
 
     /// Refuses at a glance while every permit is out: the limit. None if it takes more to tell.
+    ///
+    /// `is_pinned` is asked once the words have been read, and before the refusal is counted: if the slot is another tenant's by now, the
+    /// refusal wasn't the caller's.
     #[inline(always)]
-    pub(crate) fn refuse_full(&self) -> Option<u32> {
-        let limit = self.bulkhead.limit_if_full()?;
+    pub(crate) fn refuse_full(&self, is_pinned: impl FnOnce() -> bool) -> Option<u32> {
+        let limit = self.bulkhead.limit_if_full().filter(|_| is_pinned())?;
         self.bulkhead.count(stripe::own(), |refusals| &refusals.saturated);
         Some(limit)
     }
 
-    /// Refuses at a glance while OPEN's wait lasts: the nanoseconds left. None if it takes more to tell.
+    /// Refuses at a glance while OPEN's wait lasts: the nanoseconds left. None if it takes more to tell; `is_pinned` as for
+    /// [`Self::refuse_full`].
     #[inline(always)]
-    pub(crate) fn refuse_waiting(&self, gate: gate::Word, now: impl FnOnce() -> Now) -> Option<u64> {
+    pub(crate) fn refuse_waiting(
+        &self,
+        gate: gate::Word,
+        now: impl FnOnce() -> Now,
+        is_pinned: impl FnOnce() -> bool,
+    ) -> Option<u64> {
         if gate.state() != State::Open {
             return None;
         }
         let left = now().nanos_until_tick(gate.tick());
-        if left == 0 {
+        if left == 0 || !is_pinned() {
             return None;
         }
         self.bulkhead.count(stripe::own(), |refusals| &refusals.open);
         Some(left)
     }
 
-    /// Any answer, as [`Self::admit`].
+    /// Counts a refusal by its reason.
+    fn refused(&self, refusal: Answer, is_pinned: impl FnOnce() -> bool) -> Answer {
+        if !is_pinned() {
+            return Answer::RETIRED;
+        }
+        self.bulkhead.count(stripe::own(), |refusals| refusal.counter(refusals));
+        refusal
+    }
+
+    /// Any answer, as [`Self::admit`]; none but `Retired` if the slot is found not to be `is_pinned`, once the permit would pin it.
     pub(crate) fn admit_slowly<F: Fn() -> Now>(
         &self,
         policy: &Policy,
         is_async: bool,
         time: &Reading<F>,
+        is_pinned: impl Fn() -> bool,
     ) -> (Answer, Option<Change>) {
         let thread = stripe::own();
         let started = || (is_async || policy.times_calls()).then(|| time.now());
@@ -88,17 +107,24 @@ impl Words {
                         if holds_permit {
                             self.bulkhead.cancel(thread);
                         }
-                        return (self.refuse(thread, refusal, time.now()), None);
+                        return (self.refused(refusal.told(time.now()), &is_pinned), None);
                     }
                     Admission::Enter => None,
                     Admission::Probe(next) => Some(next),
                 }
             };
             if !holds_permit {
-                if let Err(refused) = self.bulkhead.acquire(thread) {
-                    return (self.refuse_permit(thread, refused), None);
+                match self.bulkhead.acquire(thread) {
+                    Ok(()) => holds_permit = true,
+                    Err(bulkhead::Refused::Retired) => return (Answer::RETIRED, None),
+                    Err(bulkhead::Refused::Full { limit }) => {
+                        return (self.refused(Answer::saturated(limit), &is_pinned), None);
+                    }
                 }
-                holds_permit = true;
+                if !is_pinned() {
+                    self.bulkhead.cancel(thread);
+                    return (Answer::RETIRED, None);
+                }
             }
             let Some(next) = next else {
                 return (Token::new(gate, false, is_async, started()).into(), None);
@@ -117,31 +143,14 @@ impl Words {
             }
         }
     }
+}
 
-    fn refuse(&self, thread: usize, refusal: Refusal, now: Now) -> Answer {
-        match refusal {
-            Refusal::Open { reopen_at } => {
-                self.bulkhead.count(thread, |refusals| &refusals.open);
-                Answer::open(now.nanos_until_tick(reopen_at))
-            }
-            Refusal::Probing { lease_end } => {
-                self.bulkhead.count(thread, |refusals| &refusals.probing);
-                Answer::probing(now.nanos_until_second(lease_end))
-            }
-            Refusal::ForcedOpen => {
-                self.bulkhead.count(thread, |refusals| &refusals.forced);
-                Answer::FORCED_OPEN
-            }
-        }
-    }
-
-    fn refuse_permit(&self, thread: usize, refused: bulkhead::Refused) -> Answer {
-        match refused {
-            bulkhead::Refused::Full { limit } => {
-                self.bulkhead.count(thread, |refusals| &refusals.saturated);
-                Answer::saturated(limit)
-            }
-            bulkhead::Refused::Retired => Answer::RETIRED,
+impl Refusal {
+    fn told(self, now: Now) -> Answer {
+        match self {
+            Self::Open { reopen_at } => Answer::open(now.nanos_until_tick(reopen_at)),
+            Self::Probing { lease_end } => Answer::probing(now.nanos_until_second(lease_end)),
+            Self::ForcedOpen => Answer::FORCED_OPEN,
         }
     }
 }

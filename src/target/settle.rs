@@ -66,6 +66,11 @@ impl Words {
         self.bulkhead.release(stripe::own());
     }
 
+    /// Gives a permit back that no call was made with.
+    pub(crate) fn cancel(&self) {
+        self.bulkhead.cancel(stripe::own());
+    }
+
     /// Notes that the permit of a recorded call is held on to.
     pub fn hold(&self) {
         self.counters().held.raise();

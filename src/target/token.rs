@@ -2,6 +2,7 @@
 
 use super::Refused;
 use crate::bits::Field;
+use crate::counters::{Counter, Refusals};
 use crate::gate;
 use crate::rejection::Rejection;
 use crate::time::Now;
@@ -85,8 +86,8 @@ const RETIRED: u64 = 5;
 
 impl Answer {
     pub(super) const FORCED_OPEN: Self = Self::refusal(FORCED, 0);
-    /// The slot has no tenant: ask the map.
-    pub(super) const RETIRED: Self = Self::refusal(RETIRED, 0);
+    /// The slot has no tenant, or another: ask the map.
+    pub(crate) const RETIRED: Self = Self::refusal(RETIRED, 0);
 
     #[inline]
     const fn refusal(reason: u64, value: u64) -> Self {
@@ -95,7 +96,7 @@ impl Answer {
 
     /// The wait has so many nanoseconds left.
     #[inline]
-    pub(super) const fn open(nanos: u64) -> Self {
+    pub(crate) const fn open(nanos: u64) -> Self {
         Self::refusal(OPEN, nanos)
     }
 
@@ -105,8 +106,18 @@ impl Answer {
     }
 
     #[inline]
-    pub(super) const fn saturated(limit: u32) -> Self {
+    pub(crate) const fn saturated(limit: u32) -> Self {
         Self::refusal(SATURATED, limit as u64)
+    }
+
+    /// Where a refusal is counted.
+    pub(super) const fn counter(self, refusals: &Refusals) -> &Counter {
+        match REASON.get(self.grant) {
+            OPEN => &refusals.open,
+            PROBING => &refusals.probing,
+            SATURATED => &refusals.saturated,
+            _ => &refusals.forced,
+        }
     }
 
     /// The same, with the time to come back put off by so many nanoseconds.
