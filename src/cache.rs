@@ -1,19 +1,24 @@
-//! What a thread remembers of where keys live: a table of its own, so that a key asked for often costs no lock and no shared write.
+//! What each thread remembers of where keys live, so that a key asked for often costs no lock and no shared write.
+//!
+//! The tables are hashed for speed alone: keys chosen to collide only displace each other, and the map is asked, whose hash is
+//! made for such keys.
 //!
 //! What is remembered is a slot and the epoch of its tenant, never a pointer: it may be out of date, and the caller checks the
-//! epoch once its permit pins the slot, or before it believes a refusal (protocol K). A thread has one table for each of the
-//! engines that it asked last, 4 at most, of 1,024 places each: 48 KiB for keys of 24 bytes, beside what the keys themselves hold.
-//! They go with the thread. An engine's tables are never used for another, since its number isn't; but until its threads end or ask
-//! other engines, its keys stay in them.
+//! epoch once its permit pins the slot, or before it believes a refusal (protocol K). A thread that asks by key has a table of 1,024
+//! places: 48 KiB for keys of 24 bytes, beside what the keys themselves hold. A new thread takes over the table of one that ended;
+//! they go with the engine.
 
-use std::any::Any;
 use std::borrow::Borrow;
 use std::cell::RefCell;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+
+use crossbeam_utils::CachePadded;
+use rustc_hash::FxBuildHasher;
+use thread_local::ThreadLocal;
 
 /// Places in a table; each key has one where it may be.
 const PLACES: usize = 1_024;
-/// Engines that a thread remembers.
-const ENGINES: usize = 4;
 /// Of so many misses one takes another key's place: a key that is asked for rarely isn't worth the copy.
 const PATIENCE: u32 = 16;
 
@@ -32,83 +37,79 @@ struct Entry<K> {
 }
 
 struct Table<K> {
-    entries: Box<[Option<Entry<K>>]>,
+    entries: Box<[Option<Entry<K>>; PLACES]>,
     misses: u32,
 }
 
 impl<K> Table<K> {
     fn new() -> Self {
-        Self { entries: (0..PLACES).map(|_| None).collect(), misses: 0 }
-    }
-
-    /// The entry that a hash has.
-    fn at(&self, hash: u64) -> Option<&Entry<K>> {
-        self.entries.get(hash as usize % PLACES)?.as_ref()
+        Self { entries: Box::new([const { None }; PLACES]), misses: 0 }
     }
 }
 
-/// The tables of a thread by their engine's number, the latest made first.
-type Tables = Vec<(u64, Box<dyn Any>)>;
-
-thread_local! {
-    static TABLES: RefCell<Tables> = const { RefCell::new(Vec::new()) };
+fn index(hash: u64) -> usize {
+    hash as usize % PLACES
 }
 
-fn table<K: 'static>(tables: &Tables, engine: u64) -> Option<&Table<K>> {
-    tables.iter().find(|(number, _)| *number == engine)?.1.downcast_ref()
-}
-
-/// Where the thread last found a key. None also while the key's own code runs, and when the thread ends.
 #[inline]
-pub(crate) fn recall<K, Q>(engine: u64, hash: u64, key: &Q) -> Option<Place>
-where
-    K: Borrow<Q> + 'static,
-    Q: Eq + ?Sized,
-{
-    if cfg!(portcullis_loom) {
-        return None;
-    }
-    TABLES
-        .try_with(|tables| {
-            let tables = tables.try_borrow().ok()?;
-            let entry = table::<K>(&tables, engine)?.at(hash)?;
-            (entry.hash == hash && entry.key.borrow() == key).then_some(entry.place)
-        })
-        .ok()?
+fn hash<Q: Hash + ?Sized>(key: &Q) -> u64 {
+    FxBuildHasher.hash_one(key)
 }
 
-/// Remembers where a key is, if its place is free, its own, or was in the way often enough.
-pub(crate) fn remember<K: 'static>(engine: u64, hash: u64, place: Place, key: impl FnOnce() -> K) {
-    if cfg!(portcullis_loom) {
-        return;
+/// The tables of an engine's threads, each on a line of its own: being borrowed is written there.
+pub(crate) struct Cache<K: Send>(ThreadLocal<CachePadded<RefCell<Table<K>>>>);
+
+impl<K: Send> Default for Cache<K> {
+    fn default() -> Self {
+        Self(ThreadLocal::new())
     }
-    let is_worth_it = TABLES.try_with(|tables| {
-        let Ok(mut tables) = tables.try_borrow_mut() else { return false };
-        table_mut::<K>(&mut tables, engine).is_none_or(|table| {
-            table.misses = table.misses.wrapping_add(1);
-            let is_in_the_way = table.at(hash).is_some_and(|entry| entry.hash != hash);
-            !is_in_the_way || table.misses.is_multiple_of(PATIENCE)
-        })
-    });
-    if is_worth_it != Ok(true) {
-        return;
+}
+
+impl<K: Send> fmt::Debug for Cache<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
     }
-    // The keys' own code, to copy this one and to drop those that it displaces, runs while nothing is borrowed.
-    let entry = Entry { hash, place, key: key() };
-    let _displaced = TABLES.try_with(|tables| {
-        let mut tables = tables.try_borrow_mut().ok()?;
-        let mut forgotten = None;
-        if table_mut::<K>(&mut tables, engine).is_none() {
-            forgotten = if tables.len() < ENGINES { None } else { tables.pop() };
-            tables.insert(0, (engine, Box::new(Table::<K>::new())));
+}
+
+impl<K: Send> Cache<K> {
+    /// Where this thread last found a key. None also while the key's own code runs.
+    #[inline]
+    pub(crate) fn recall<Q>(&self, key: &Q) -> Option<Place>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if cfg!(portcullis_loom) {
+            return None;
         }
-        let replaced = table_mut(&mut tables, engine)?.entries.get_mut(hash as usize % PLACES)?.replace(entry);
-        Some((forgotten, replaced))
-    });
-}
+        let hash = hash(key);
+        let table = self.0.get()?.try_borrow().ok()?;
+        let entry = table.entries[index(hash)].as_ref()?;
+        (entry.hash == hash && entry.key.borrow() == key).then_some(entry.place)
+    }
 
-fn table_mut<K: 'static>(tables: &mut Tables, engine: u64) -> Option<&mut Table<K>> {
-    tables.iter_mut().find(|(number, _)| *number == engine)?.1.downcast_mut()
+    /// Remembers where a key is, if its place is free, its own, or was in the way often enough.
+    pub(crate) fn remember<Q>(&self, key: &Q, place: Place)
+    where
+        Q: Hash + ToOwned<Owned = K> + ?Sized,
+    {
+        if cfg!(portcullis_loom) {
+            return;
+        }
+        let hash = hash(key);
+        let table = self.0.get_or(|| CachePadded::new(RefCell::new(Table::new())));
+        let is_worth_it = table.try_borrow_mut().is_ok_and(|mut table| {
+            table.misses = table.misses.wrapping_add(1);
+            let is_in_the_way = table.entries[index(hash)].as_ref().is_some_and(|entry| entry.hash != hash);
+            !is_in_the_way || table.misses.is_multiple_of(PATIENCE)
+        });
+        if !is_worth_it {
+            return;
+        }
+        // The keys' own code, to copy this one and to drop the one that it displaces, runs while nothing is borrowed.
+        let entry = Entry { hash, place, key: key.to_owned() };
+        let _displaced = table.try_borrow_mut().ok().and_then(|mut table| table.entries[index(hash)].replace(entry));
+    }
 }
 
 #[cfg(test)]
@@ -117,74 +118,103 @@ mod tests {
 
     const PLACE: Place = Place { slot: 7, epoch: 3 };
 
-    fn known(engine: u64, hash: u64, key: &str) -> Option<Place> {
-        recall::<String, str>(engine, hash, key)
+    #[test]
+    fn a_key_is_known_where_it_was_remembered_last() {
+        let cache = Cache::<String>::default();
+        cache.remember("a", PLACE);
+        assert_eq!(cache.recall("a"), Some(PLACE));
+        assert_eq!((cache.recall("b"), Cache::<String>::default().recall("a")), (None, None));
+        let moved = Place { slot: 8, epoch: 1 };
+        cache.remember("a", moved);
+        assert_eq!(cache.recall("a"), Some(moved));
     }
 
-    #[test]
-    fn a_key_is_known_by_engine_hash_and_itself() {
-        remember(1, 5, PLACE, || "a".to_owned());
-        assert_eq!(known(1, 5, "a"), Some(PLACE));
-        assert_eq!((known(2, 5, "a"), known(1, 6, "a"), known(1, 5, "b")), (None, None, None));
-        assert_eq!(recall::<u8, u8>(1, 5, &1), None);
-        let moved = Place { slot: 8, epoch: 1 };
-        remember(1, 5, moved, || "a".to_owned());
-        assert_eq!(known(1, 5, "a"), Some(moved));
+    /// Keys that all have one place, and every second one hash.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Crowded(u64);
+
+    impl Hash for Crowded {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            // Above what the place is taken from.
+            state.write_u64((self.0 % 2) << 48);
+        }
     }
 
     #[test]
     fn a_key_in_the_way_stays_until_it_was_in_the_way_often() {
-        let (first, second) = (5, 5 + PLACES as u64);
-        remember(1, first, PLACE, || "first".to_owned());
+        let cache = Cache::<Crowded>::default();
+        let [first, same, other] = [0, 2, 1].map(Crowded);
+        assert!(hash(&first) == hash(&same) && hash(&first) != hash(&other));
+        assert_eq!(index(hash(&first)), index(hash(&other)));
+        cache.remember(&first, PLACE);
+        // Not to be told from it by the hash, so it counts as the same key come back.
+        assert_eq!(cache.recall(&same), None);
         let mut asked = 0;
-        while known(1, second, "second").is_none() {
-            assert_eq!(known(1, first, "first"), Some(PLACE));
-            remember(1, second, PLACE, || "second".to_owned());
+        while cache.recall(&other).is_none() {
+            assert_eq!(cache.recall(&first), Some(PLACE));
+            cache.remember(&other, PLACE);
             asked += 1;
         }
         assert!((2..=PATIENCE).contains(&asked), "{asked}");
-        assert_eq!(known(1, first, "first"), None);
+        assert_eq!(cache.recall(&first), None);
+        cache.remember(&first, PLACE);
     }
 
     #[test]
-    fn a_thread_remembers_its_last_engines() {
-        for engine in 0..=ENGINES as u64 {
-            remember(engine, 1, PLACE, || "a".to_owned());
-        }
-        assert_eq!(known(0, 1, "a"), None);
-        assert!((1..=ENGINES as u64).all(|engine| known(engine, 1, "a") == Some(PLACE)));
-        TABLES.with(|tables| assert_eq!(tables.borrow().len(), ENGINES));
+    fn each_thread_has_its_own() {
+        let cache = Cache::<u8>::default();
+        cache.remember(&1, PLACE);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| cache.recall(&1));
+            assert!(matches!(other.join(), Ok(None)));
+        });
+        assert_eq!(cache.recall(&1), Some(PLACE));
     }
 
-    /// A key whose own code asks the cache.
-    #[derive(Clone)]
+    thread_local!(static NOSY: Cache<Nosy> = Cache::default());
+
+    /// A key whose own code asks the cache that it is in.
+    #[derive(Debug, Eq)]
     struct Nosy;
+
+    impl Hash for Nosy {
+        fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+    }
 
     impl PartialEq for Nosy {
         fn eq(&self, _: &Self) -> bool {
-            remember(9, 2, PLACE, || Nosy);
-            recall::<u8, u8>(9, 3, &0).is_none()
+            NOSY.with(|cache| cache.remember(&Self, PLACE));
+            true
         }
     }
 
-    impl Eq for Nosy {}
+    impl Clone for Nosy {
+        fn clone(&self) -> Self {
+            NOSY.with(|cache| cache.recall(&Self));
+            Self
+        }
+    }
 
     impl Drop for Nosy {
         fn drop(&mut self) {
-            assert!(TABLES.try_with(|tables| tables.try_borrow_mut().is_ok()) != Ok(false), "dropped within a borrow");
+            let _ = NOSY.try_with(|cache| cache.recall(&0_u8));
+        }
+    }
+
+    impl Borrow<u8> for Nosy {
+        fn borrow(&self) -> &u8 {
+            &0
         }
     }
 
     #[test]
     fn keys_may_ask_while_they_are_compared_copied_and_dropped() {
-        let ended = std::thread::spawn(|| {
-            remember(9, 1, PLACE, || {
-                remember(9, 1, PLACE, || Nosy);
-                Nosy
-            });
-            assert_eq!(recall::<Nosy, Nosy>(9, 1, &Nosy), Some(PLACE));
-            remember(9, 1, PLACE, || Nosy);
+        NOSY.with(|cache| {
+            cache.remember(&Nosy, PLACE);
+            assert_eq!(cache.recall(&Nosy), Some(PLACE));
+            let moved = Place { slot: 8, epoch: 1 };
+            cache.remember(&Nosy, moved);
+            assert_eq!(cache.recall(&Nosy), Some(moved));
         });
-        assert!(ended.join().is_ok());
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 pub use builder::EngineBuilder;
 
+use crate::cache::Cache;
 use crate::event::hub::Hub;
 use crate::event::{Observer, ObserverGuard, Subscription, Transition};
 use crate::handle::Target;
@@ -44,8 +45,7 @@ impl<K: Eq + Hash + fmt::Debug + Send + Sync + 'static> Key for K {}
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Engine<K: Key = String> {
-    /// No other engine of the process has it, or had.
-    number: u64,
+    cache: Cache<K>,
     registry: Registry<K>,
     clock: Started,
     hub: Arc<Hub<K>>,

@@ -84,13 +84,12 @@ impl<K: Key> Registry<K> {
         self.taken.load(READ) as usize
     }
 
-    pub(crate) fn exhausted(&self) -> u64 {
-        self.exhausted.get()
+    pub(crate) fn max_targets(&self) -> usize {
+        self.max_targets
     }
 
-    #[inline]
-    pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        crate::sync::hash(&self.map, key)
+    pub(crate) fn exhausted(&self) -> u64 {
+        self.exhausted.get()
     }
 
     #[inline]

@@ -10,7 +10,7 @@ mod modelled;
 pub(crate) use portable_atomic::{AtomicU32, AtomicU64, AtomicU128};
 
 #[cfg(portcullis_loom)]
-pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Later, Map, Role, hash, role};
+pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Later, Map, Role, role};
 
 pub(crate) use std::sync::atomic::Ordering;
 
@@ -29,13 +29,6 @@ pub(crate) const fn role(_: &'static str, ordering: Ordering) -> Role {
 pub(crate) type Map<K> = dashmap::DashMap<K, u32, ahash::RandomState>;
 #[cfg(not(portcullis_loom))]
 pub(crate) use dashmap::mapref::entry::Entry;
-
-/// The hash by which a thread remembers a key. The model remembers none.
-#[cfg(not(portcullis_loom))]
-#[inline]
-pub(crate) fn hash<K: Eq + std::hash::Hash, Q: std::hash::Hash + ?Sized>(map: &Map<K>, key: &Q) -> u64 {
-    std::hash::BuildHasher::hash_one(map.hasher(), key)
-}
 
 /// A mutex that can't be poisoned: no invariant of ours spans a panic, so one panic mustn't fail every later call.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::{Engine, Key};
+use crate::cache::Cache;
 use crate::event::hub::Hub;
 use crate::policy::Policy;
 use crate::registry::Registry;
@@ -85,18 +86,10 @@ impl<K: Key> EngineBuilder<K> {
     pub fn build(self) -> Engine<K> {
         let seed = self.seed.unwrap_or_else(|| ahash::RandomState::new().hash_one(0_u8));
         Engine {
-            number: number(),
+            cache: Cache::default(),
             registry: Registry::new(self.max_targets, self.patience, seed, self.policy),
             clock: self.clock.start(),
             hub: Hub::new(self.log_capacity),
         }
     }
-}
-
-/// A number that no engine of the process has had.
-fn number() -> u64 {
-    static NEXT: std::sync::Mutex<u64> = std::sync::Mutex::new(0);
-    let mut next = NEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    *next += 1;
-    *next
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Engine, Key};
-use crate::cache::{self, Place};
+use crate::cache::Place;
 use crate::event::{Cause, Transition};
 use crate::gate;
 use crate::outcome::Settled;
@@ -59,8 +59,7 @@ impl<K: Key> Engine<K> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let hash = self.registry.hash(key);
-        if let Some(place) = cache::recall::<K, Q>(self.number, hash, key)
+        if let Some(place) = self.cache.recall(key)
             && let Some(slot) = self.registry.slot(place.slot)
         {
             match self.admit_remembered(slot, place.epoch, is_async) {
@@ -69,7 +68,12 @@ impl<K: Key> Engine<K> {
                 Err(Refused::Retired) => {}
             }
         }
-        self.admit_looked_up(key, hash, is_async)
+        let LookedUp { slot, answer } = self.admit_looked_up(key, is_async);
+        match (slot, answer.told()) {
+            (Some(slot), Ok(token)) => Ok((slot, token)),
+            (_, Err(refused)) => Err(Self::rejection(refused)),
+            (None, Ok(_)) => Err(Rejection::Exhausted { max_targets: 0 }),
+        }
     }
 
     /// Asks a slot that was the key's at `epoch`. `Retired` if it isn't any more: nothing was counted then.
@@ -104,7 +108,7 @@ impl<K: Key> Engine<K> {
     }
 
     #[inline(never)]
-    fn admit_looked_up<'e, Q>(&'e self, key: &Q, hash: u64, is_async: bool) -> Result<(&'e Slot<K>, Token), Rejection>
+    fn admit_looked_up<'e, Q>(&'e self, key: &Q, is_async: bool) -> LookedUp<'e, K>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -114,10 +118,14 @@ impl<K: Key> Engine<K> {
             let place = Place { slot: slot.index, epoch: slot.words.epoch() };
             (slot, place, self.decide(slot, is_async, || true))
         };
-        let (slot, place, (answer, report)) = self.find_or_make(key, decide)?;
-        self.tell(report);
-        cache::remember(self.number, hash, place, || key.to_owned());
-        answer.told().map(|token| (slot, token)).map_err(Self::rejection)
+        match self.find_or_make(key, decide) {
+            Ok((slot, place, (answer, report))) => {
+                self.tell(report);
+                self.cache.remember(key, place);
+                LookedUp { slot: Some(slot), answer }
+            }
+            Err(_) => LookedUp { slot: None, answer: Answer::exhausted(self.registry.max_targets()) },
+        }
     }
 
     /// Asks a slot whose tenant the caller keeps.
@@ -250,4 +258,11 @@ impl<K: Key> Engine<K> {
         self.hub.write(slot.index, &report);
         Some(report)
     }
+}
+
+/// What came of a key that the map was asked for. Not a result, which wouldn't travel in registers.
+struct LookedUp<'e, K> {
+    /// None if there was no room for it.
+    slot: Option<&'e Slot<K>>,
+    answer: Answer,
 }

@@ -198,11 +198,6 @@ impl<K> Default for Map<K> {
     }
 }
 
-/// No thread of a model remembers a key.
-pub(crate) fn hash<K, Q: ?Sized>(_: &Map<K>, _: &Q) -> u64 {
-    0
-}
-
 /// The shard, locked for reading, and one value in it.
 pub(crate) struct Ref<'a, K> {
     shard: RwLockReadGuard<'a, Vec<(K, u32)>>,

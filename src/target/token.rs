@@ -82,7 +82,8 @@ const OPEN: u64 = 1;
 const PROBING: u64 = 2;
 const SATURATED: u64 = 3;
 const FORCED: u64 = 4;
-const RETIRED: u64 = 5;
+const EXHAUSTED: u64 = 5;
+const RETIRED: u64 = 6;
 
 impl Answer {
     pub(super) const FORCED_OPEN: Self = Self::refusal(FORCED, 0);
@@ -120,6 +121,11 @@ impl Answer {
         }
     }
 
+    /// The engine has no room for more than so many targets.
+    pub(crate) const fn exhausted(max_targets: usize) -> Self {
+        Self::refusal(EXHAUSTED, max_targets as u64)
+    }
+
     /// The same, with the time to come back put off by so many nanoseconds.
     #[inline]
     pub(crate) const fn later(self, nanos: u64) -> Self {
@@ -143,6 +149,7 @@ impl Answer {
             PROBING => Rejection::Probing { retry_after: Duration::from_nanos(value) },
             SATURATED => Rejection::Saturated { limit: value as u32 },
             FORCED => Rejection::ForcedOpen,
+            EXHAUSTED => Rejection::Exhausted { max_targets: value as usize },
             _ => return Err(Refused::Retired),
         }))
     }
@@ -184,6 +191,8 @@ mod tests {
         let limit = crate::UNLIMITED;
         assert_eq!(Answer::saturated(limit).later(5).told(), rejected(Rejection::Saturated { limit }));
         assert_eq!(Answer::FORCED_OPEN.later(5).told(), rejected(Rejection::ForcedOpen));
+        let max_targets = usize::MAX;
+        assert_eq!(Answer::exhausted(max_targets).later(5).told(), rejected(Rejection::Exhausted { max_targets }));
         assert_eq!(Answer::RETIRED.later(5).told(), Err(Refused::Retired));
     }
 }

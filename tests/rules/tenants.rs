@@ -153,3 +153,33 @@ fn r19_incarnations_number_every_target_ever_made() {
     let snapshots = bench.engine.snapshots();
     assert_eq!((snapshots.len(), snapshots[0].0.as_str(), snapshots[0].1.incarnation), (1, T, 3));
 }
+
+#[test]
+fn r19_a_remembered_key_asks_nobody_elses_target() {
+    let bench = hasty(1);
+    let ask = |key: &str| bench.engine.admit(key).map(|permit| permit.ignore());
+    bench.fail(5);
+    assert!(matches!(ask(T), Err(Rejection::Open { .. })));
+    assert_eq!(bench.forget(), 1);
+    // The slot is "b"'s now, and this thread still remembers it as the other key's.
+    bench.engine.admit("b").unwrap().success();
+    assert_eq!(ask(T), Err(Rejection::Exhausted { max_targets: 1 }));
+    bench.engine.force_open("b").unwrap();
+    assert_eq!(ask("b"), Err(Rejection::ForcedOpen));
+    assert_eq!(ask(T), Err(Rejection::Exhausted { max_targets: 1 }));
+    bench.engine.release("b").unwrap();
+    bench.engine.set_limit("b", 0).unwrap();
+    assert_eq!(ask(T), Err(Rejection::Exhausted { max_targets: 1 }));
+    let of_b = bench.engine.snapshot("b").unwrap();
+    assert_eq!((of_b.totals.admitted, of_b.in_flight, of_b.refusals.total()), (1, 0, 1));
+}
+
+#[test]
+fn r19_a_thread_remembers_for_each_engine_by_itself() {
+    let (one, other) = (hasty(10), hasty(10));
+    one.fail(5);
+    assert!(one.admit().is_err());
+    other.succeed(1);
+    assert_eq!((one.state(), other.state()), (State::Open, State::Closed));
+    assert!(one.admit().is_err() && other.admit().is_ok());
+}
