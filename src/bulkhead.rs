@@ -12,10 +12,13 @@
 //! 6. An open, empty one is refilled by a batch on the way. If it closed meanwhile, the opener takes the batch back.
 //! 7. Give: one `fetch_add` on the own magazine. If it was closed, one permit goes on to the pool; past the high mark, half of the
 //!    stash does.
-//! 8. Refuse only after the other stripes were swept. With one stripe there is nothing to sweep.
+//! 8. Refuse only after all stripes were swept. With one stripe there is nothing to sweep.
 //! 9. Close: one CAS on the magazine, then one RMW on the pool.
 //! 10. Lower the limit: the pool's limit, then the version, then sweep, in this order: a magazine opened under the old limit is
 //!     then known as such. To raise it the first step is enough.
+//!
+//! Stripes that are added later begin closed, and the first stays as it was: growth is no step of the protocol. The limit from which
+//! there are stashes rises with it; magazines that are open by then are closed by the next sweep.
 //!
 //! Once a lowering has returned, no call starts until fewer than the new limit are in flight. In a race `Saturated` may be said
 //! while another thread's refill, spill, sweep or release is under way; a lone caller never hears it wrongly (R21).

@@ -14,6 +14,7 @@
 //!   write to another word (ARM with release-consistent loads; not x86). The next outcome then trips.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
+//! - A refusal by a slot that is handed to another key just then may be counted for that one. The answer itself is never another key's.
 //! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.
 //! - The lease of a probe ends on a whole second, so up to one second late. Waits end on a whole millisecond.
 //! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once and windows of time stand still: rebuild the
@@ -44,6 +45,7 @@
 //! # What is lock-free
 //!
 //! Asking through a [`Target`](crate::Target) and settling: no lock. A healthy target with a window of calls, or none, allocates nothing.
-//! The first failure, refusal, slow-call rule or window of time of a target allocates a block once, and each 8 buckets once. A keyed
-//! [`admit`](crate::Engine::admit) takes the read lock of a map shard. Transitions, changes by hand, snapshots, sweeps and new keys
+//! The first failure, slow-call rule or window of time of a target allocates a block once, each 8 buckets once, and threads that meet on a
+//! target its stripes once. A keyed [`admit`](crate::Engine::admit) of a key that the thread remembers takes no lock and writes no line that
+//! threads share; of another it takes the read lock of a map shard, and may copy the key. Transitions, changes by hand, snapshots, sweeps and new keys
 //! take locks of their own, never while user code runs.

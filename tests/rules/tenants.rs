@@ -157,7 +157,7 @@ fn r19_incarnations_number_every_target_ever_made() {
 #[test]
 fn r19_a_remembered_key_asks_nobody_elses_target() {
     let bench = hasty(1);
-    let ask = |key: &str| bench.engine.admit(key).map(|permit| permit.ignore());
+    let ask = |key: &str| bench.engine.admit(key).map(portcullis::Permit::ignore);
     bench.fail(5);
     assert!(matches!(ask(T), Err(Rejection::Open { .. })));
     assert_eq!(bench.forget(), 1);
