@@ -1,11 +1,17 @@
-//! Counts the bytes that the process holds, so that "memory per key" is what was asked of the allocator, not a guess.
+//! Counts what is asked of the allocator: the bytes that the process holds, and each thread's allocations.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+static COUNTS: AtomicBool = AtomicBool::new(true);
 static HELD: AtomicIsize = AtomicIsize::new(0);
-static CALLS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    // Const and without a drop, so that reaching it allocates nothing.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
 
 /// The system's allocator, with counters. A binary that reports memory names it with `#[global_allocator]`.
 #[derive(Debug)]
@@ -17,17 +23,26 @@ pub fn held() -> isize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// Allocations so far, growth in place among them.
+/// Allocations of this thread so far, growth in place among them.
 #[must_use]
 pub fn calls() -> u64 {
-    CALLS.load(Ordering::Relaxed)
+    CALLS.get()
 }
 
-fn count(grown: usize, shrunk: usize) {
+/// Turns counting on or off: it writes a line that all threads share, which would be timed with whoever allocates. A difference of
+/// two readings says something only if nothing between them went uncounted.
+pub fn count(counts: bool) {
+    COUNTS.store(counts, Ordering::Relaxed);
+}
+
+fn note(grown: usize, shrunk: usize) {
+    if !COUNTS.load(Ordering::Relaxed) {
+        return;
+    }
     // Relaxed: sums are read only while nobody else allocates.
     HELD.fetch_add(grown as isize - shrunk as isize, Ordering::Relaxed);
     if grown > 0 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
+        CALLS.set(CALLS.get() + 1);
     }
 }
 
@@ -38,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: the caller keeps `alloc`'s contract.
         let pointer = unsafe { System.alloc(layout) };
         if !pointer.is_null() {
-            count(layout.size(), 0);
+            note(layout.size(), 0);
         }
         pointer
     }
@@ -47,7 +62,7 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: the caller keeps `alloc_zeroed`'s contract.
         let pointer = unsafe { System.alloc_zeroed(layout) };
         if !pointer.is_null() {
-            count(layout.size(), 0);
+            note(layout.size(), 0);
         }
         pointer
     }
@@ -55,14 +70,14 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller keeps `dealloc`'s contract: `pointer` came from `System`, by way of us.
         unsafe { System.dealloc(pointer, layout) };
-        count(0, layout.size());
+        note(0, layout.size());
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller keeps `realloc`'s contract: `pointer` came from `System`, by way of us.
         let moved = unsafe { System.realloc(pointer, layout, size) };
         if !moved.is_null() {
-            count(size, layout.size());
+            note(size, layout.size());
         }
         moved
     }

@@ -6,10 +6,12 @@
 //! | the subjects | [`peers`] |
 //! | calls of subjects that only wrap futures, held open | [`held`] |
 //! | the scenarios of `--bin faults` | [`faults`] |
-//! | the table and the JSON | [`report`] |
+//! | their table and JSON | [`report`] |
+//! | the timings of `--bin cores`, with table, plot and gate | [`cores`] |
 
 pub mod alloc;
 pub mod bounded;
+pub mod cores;
 pub mod faults;
 pub mod held;
 pub mod peers;

@@ -33,7 +33,7 @@ impl Column {
 }
 
 /// The release that this was built with, from the lock file.
-fn version(name: &str) -> &'static str {
+pub(crate) fn version(name: &str) -> &'static str {
     let lock = include_str!("../Cargo.lock");
     let entries = lock.split("[[package]]").map(|entry| (field(entry, "name"), field(entry, "version")));
     // The last of several is the newest: the file is sorted.

@@ -68,12 +68,14 @@ impl Kind for Rate {
     type Policy = SuccessRateOverTimeWindow<Constant>;
 
     fn policy(settings: &Settings) -> Self::Policy {
-        let min_calls = match settings.rule {
-            Rule::Any => 5,
-            Rule::Calls { min_calls, .. } | Rule::Time { min_calls, .. } => min_calls,
-        };
         // It counts windows in whole seconds: one is the shortest that does what it says.
-        failure_policy::success_rate_over_time_window(0.5, min_calls, Duration::from_secs(1), constant(settings.wait))
+        let shortest = Duration::from_secs(1);
+        let (min_calls, window) = match settings.rule {
+            Rule::Any => (5, shortest),
+            Rule::Calls { min_calls, .. } => (min_calls, shortest),
+            Rule::Time { window, min_calls } => (min_calls, window.max(shortest)),
+        };
+        failure_policy::success_rate_over_time_window(0.5, min_calls, window, constant(settings.wait))
     }
 }
 

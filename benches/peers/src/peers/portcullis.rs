@@ -26,6 +26,21 @@ fn ruled(rule: Rule) -> PolicyBuilder {
     }
 }
 
+/// What scenarios and timings set alike.
+pub(crate) fn policy(settings: &Settings) -> Policy {
+    let policy = ruled(settings.rule)
+        // The same wait after each opening, as the others have it.
+        .open_wait(settings.wait)
+        .open_wait_max(settings.wait)
+        .backoff(1.0)
+        .jitter(0.0)
+        .max_probes(settings.probes)
+        .successes_to_close(settings.to_close)
+        .probe_lease(Duration::from_secs(10))
+        .max_in_flight(settings.limit);
+    policy.build().unwrap_or_else(|error| panic!("the policy of a scenario builds: {error}"))
+}
+
 impl Subject for Portcullis {
     const NAME: &'static str = "portcullis";
     const CRATES: &'static [&'static str] = &["portcullis"];
@@ -34,19 +49,8 @@ impl Subject for Portcullis {
         "breaker, windows, probes, permits and bounded keys in one decision; lost probes come back by lease";
 
     fn build(settings: &Settings, hook: Option<Hook>) -> Self {
-        let policy = ruled(settings.rule)
-            .open_wait(settings.wait)
-            // The same wait after each opening, as the others have it.
-            .backoff(1.0)
-            .jitter(0.0)
-            .max_probes(settings.probes)
-            .successes_to_close(settings.to_close)
-            .probe_lease(Duration::from_secs(10))
-            .max_in_flight(settings.limit)
-            .build()
-            .unwrap_or_else(|error| panic!("the policy of a scenario builds: {error}"));
         let (clock, mock) = Clock::mock();
-        let engine = Engine::builder().policy(policy).clock(clock).max_targets(settings.keys).build();
+        let engine = Engine::builder().policy(policy(settings)).clock(clock).max_targets(settings.keys).build();
         if let Some(hook) = hook {
             engine.observe(move |_: &Transition| hook()).forever();
         }

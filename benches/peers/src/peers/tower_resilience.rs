@@ -47,7 +47,7 @@ impl std::fmt::Debug for TowerResilience {
 }
 
 /// The timers that its readiness sleeps on when its lock is taken.
-fn runtime() -> &'static Runtime {
+pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
