@@ -9,7 +9,7 @@ use super::{Engine, Key};
 use crate::cache::Place;
 use crate::event::{Cause, Transition};
 use crate::gate;
-use crate::outcome::Settled;
+use crate::outcome::{Outcome, Settled};
 use crate::permit::Permit;
 use crate::policy::Policy;
 use crate::rejection::Rejection;
@@ -138,7 +138,9 @@ impl<K: Key> Engine<K> {
         match self.find_or_make(key, decide) {
             Ok((slot, place, (answer, report))) => {
                 self.tell(report);
+                let granted = Granted { engine: self, slot, token: answer.told().ok() };
                 self.cache.remember(key, place);
+                std::mem::forget(granted);
                 LookedUp { slot: Some(slot), answer }
             }
             Err(_) => LookedUp { slot: None, answer: Answer::exhausted(self.registry.max_targets()) },
@@ -274,6 +276,21 @@ impl<K: Key> Engine<K> {
         let report = slot.report(change, tenant);
         self.hub.write(slot.index, &report);
         Some(report)
+    }
+}
+
+/// Gives a permit back if the key's own code panics before the caller has it: that says nothing about the target.
+struct Granted<'e, K: Key> {
+    engine: &'e Engine<K>,
+    slot: &'e Slot<K>,
+    token: Option<Token>,
+}
+
+impl<K: Key> Drop for Granted<'_, K> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token {
+            self.engine.settle(self.slot, token, Ending::Settled(Outcome::Ignored));
+        }
     }
 }
 

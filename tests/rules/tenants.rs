@@ -1,6 +1,9 @@
 //! R19 and R20: what becomes of a slot whose target was forgotten.
 
-use portcullis::{Cause, Rejection, Settled, State};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use portcullis::{Cause, Engine, Rejection, Settled, State};
 
 use crate::common::{Bench, Draw, T, listener, race, secs, textbook};
 
@@ -182,4 +185,31 @@ fn r19_a_thread_remembers_for_each_engine_by_itself() {
     other.succeed(1);
     assert_eq!((one.state(), other.state()), (State::Open, State::Closed));
     assert!(one.admit().is_err() && other.admit().is_ok());
+}
+
+/// A key that can't be copied for the moment.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Stubborn(u8);
+
+static IS_STUBBORN: AtomicBool = AtomicBool::new(false);
+
+impl Clone for Stubborn {
+    fn clone(&self) -> Self {
+        assert!(!IS_STUBBORN.load(Ordering::Relaxed), "staged");
+        Self(self.0)
+    }
+}
+
+#[test]
+fn r19_a_key_that_panics_when_it_is_remembered_leaves_nothing_in_flight() {
+    let policy = textbook().max_in_flight(1).build().unwrap();
+    let engine: Engine<Stubborn> = Engine::builder().policy(policy).build();
+    engine.target(&Stubborn(1)).unwrap();
+    IS_STUBBORN.store(true, Ordering::Relaxed);
+    let asked = catch_unwind(AssertUnwindSafe(|| drop(engine.admit(&Stubborn(1)))));
+    IS_STUBBORN.store(false, Ordering::Relaxed);
+    assert!(asked.is_err());
+    let seen = engine.snapshot(&Stubborn(1)).unwrap();
+    assert_eq!((seen.in_flight, seen.totals.failure, seen.totals.ignored), (0, 0, 1));
+    assert!(engine.admit(&Stubborn(1)).is_ok());
 }
