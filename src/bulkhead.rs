@@ -444,4 +444,85 @@ mod tests {
         bulkhead.cancel(0);
         assert_eq!(bulkhead.usage(), Usage { in_flight: 0, settled: 0 });
     }
+
+    #[test]
+    fn a_permit_at_hand_is_taken_without_more() {
+        let bulkhead = Bulkhead::over(1_000, Stripes::grown(2));
+        assert!(!bulkhead.acquire_stashed(0));
+        assert_eq!(take(&bulkhead, 0, 2), 2);
+        assert!(bulkhead.acquire_stashed(0) && !bulkhead.acquire_stashed(1));
+        bulkhead.sweep();
+        assert!(!bulkhead.acquire_stashed(0));
+        assert_eq!(bulkhead.usage().in_flight, 3);
+    }
+
+    #[test]
+    fn full_at_a_glance_is_full_without_a_stash_anywhere() {
+        let bulkhead = Bulkhead::new(2);
+        assert_eq!((bulkhead.limit(), bulkhead.limit_if_full()), (2, None));
+        assert_eq!(take(&bulkhead, 0, 1), 1);
+        assert_eq!(bulkhead.limit_if_full(), None);
+        assert_eq!(take(&bulkhead, 0, 1), 1);
+        assert_eq!(bulkhead.limit_if_full(), Some(2));
+        bulkhead.set_limit(1);
+        assert_eq!(bulkhead.limit_if_full(), Some(1));
+        (0..2).for_each(|_| bulkhead.release(0));
+        assert!(bulkhead.retire());
+        bulkhead.set_limit(0);
+        assert_eq!(bulkhead.limit_if_full(), None);
+
+        let stashing = Bulkhead::new(200);
+        assert_eq!(take(&stashing, 0, 300), 200);
+        stashing.release(0);
+        assert_eq!(stashing.limit_if_full(), None);
+    }
+
+    #[test]
+    fn refusals_add_up_over_the_stripes_by_reason() {
+        let bulkhead = Bulkhead::over(1, Stripes::grown(2));
+        for thread in [0, 1, 1] {
+            bulkhead.count(thread, |refusals| &refusals.open);
+            (0..2).for_each(|_| bulkhead.count(thread, |refusals| &refusals.probing));
+            (0..3).for_each(|_| bulkhead.count(thread, |refusals| &refusals.saturated));
+            (0..4).for_each(|_| bulkhead.count(thread, |refusals| &refusals.shed));
+            (0..5).for_each(|_| bulkhead.count(thread, |refusals| &refusals.forced));
+        }
+        let Refusals { open, probing, saturated, shed, forced } = bulkhead.refusals();
+        assert_eq!([open, probing, saturated, shed, forced], [3, 6, 9, 12, 15]);
+        assert_eq!(take(&bulkhead, 0, 1), 1);
+        bulkhead.release(0);
+        assert!(bulkhead.retire());
+        bulkhead.reset_counts();
+        assert_eq!((bulkhead.refusals().total(), bulkhead.usage().settled), (0, 0));
+    }
+
+    #[test]
+    fn the_last_stash_past_the_mark_goes_home_by_half() {
+        let bulkhead = Bulkhead::new(10_000);
+        let most = HIGH_MARK as usize + 40;
+        assert_eq!(take(&bulkhead, 0, most), most);
+        let mut stash = bulkhead.magazine(0).load().stash();
+        while stash < HIGH_MARK {
+            bulkhead.release(0);
+            stash += 1;
+        }
+        assert_eq!(bulkhead.magazine(0).load().stash(), HIGH_MARK);
+        let out = bulkhead.pool.load().out();
+        bulkhead.release(0);
+        // One more than the mark; half of that went home.
+        let half = HIGH_MARK.div_ceil(2);
+        assert_eq!((bulkhead.magazine(0).load().stash(), bulkhead.pool.load().out()), (half + 1, out - half));
+    }
+
+    #[test]
+    fn raising_a_limit_or_setting_the_same_closes_no_stash() {
+        let bulkhead = Bulkhead::new(1_000);
+        assert_eq!(take(&bulkhead, 0, 2), 2);
+        for limit in [1_000, 2_000] {
+            bulkhead.set_limit(limit);
+            assert!(bulkhead.acquire_stashed(0), "limit {limit}");
+        }
+        bulkhead.set_limit(1_999);
+        assert!(!bulkhead.acquire_stashed(0));
+    }
 }
