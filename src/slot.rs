@@ -95,10 +95,11 @@ impl<K> Slot<K> {
             is_configured: false,
             sighting: Sighting { moved: NEVER, at: Now::default() },
         };
-        let before = self.tenant.lock().replace(tenant);
-        debug_assert!(before.is_none(), "a slot on the free list has no tenant");
+        // Before it is there to be seen: a sweeper that took the last tenant's counts for its own would find it idle when it has as many.
         self.terms.store(u64::from(index), SET_TERMS);
         self.words.recycle(policy, salt);
+        let before = self.tenant.lock().replace(tenant);
+        debug_assert!(before.is_none(), "a slot on the free list has no tenant");
         // Last: it publishes everything above to whoever takes a permit.
         self.words.bulkhead.reinstate(policy.limit);
     }
