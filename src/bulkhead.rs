@@ -78,15 +78,6 @@ impl Bulkhead {
         Self { version: AtomicU64::new(0), pool: pool::Cell::new(limit), stripes }
     }
 
-    /// With so many calls settled, for models of what comes after the last of a lap.
-    #[cfg(portcullis_loom)]
-    #[must_use]
-    pub fn with_settled(limit: u32, settled: u64) -> Self {
-        let bulkhead = Self::new(limit);
-        let _ = bulkhead.magazine(0).give(0, settled);
-        bulkhead
-    }
-
     #[inline]
     fn magazine(&self, thread: usize) -> &magazine::Cell {
         &self.stripes.of(thread).magazine
@@ -328,6 +319,28 @@ impl Bulkhead {
             settled += word.settled();
         }
         Usage { in_flight: out.saturating_sub(stashed), settled }
+    }
+}
+
+/// What the models need to bring about at once, or to see.
+#[cfg(portcullis_loom)]
+impl Bulkhead {
+    /// With so many calls settled, for models of what comes after the last of a lap.
+    #[must_use]
+    pub fn with_settled(limit: u32, settled: u64) -> Self {
+        let bulkhead = Self::new(limit);
+        let _ = bulkhead.magazine(0).give(0, settled);
+        bulkhead
+    }
+
+    /// As if the caller had met another thread on a word.
+    pub fn meet(&self) {
+        self.stripes.meet();
+    }
+
+    #[must_use]
+    pub fn stripes(&self) -> usize {
+        self.stripes.count()
     }
 }
 

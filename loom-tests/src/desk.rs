@@ -4,7 +4,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
-use portcullis::internals::{Change, Counts, Ending, GateWord, Now, Reading, Refused, Step, Terms, Token, Words};
+use portcullis::internals::{
+    Change, Counts, Ending, GateWord, Now, Reading, Refused, Signs, Step, Terms, Token, Words,
+};
 use portcullis::{Cause, Outcome, Policy, PolicyBuilder, Settled};
 
 /// When the wait of a trip at 0 is over.
@@ -49,7 +51,7 @@ fn at(millis: u64) -> Reading<impl Fn() -> Now> {
 impl Desk {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        let words = Words::new(policy.max_in_flight(), 0);
+        let words = Words::new(&policy);
         Self { words, policy, granted: Vec::new(), changes: Mutex::default(), evicted: AtomicU32::new(0) }
     }
 
@@ -87,7 +89,7 @@ impl Desk {
     /// Asks at `millis` and keeps what it got.
     pub fn ask(&self, millis: u64) -> Said {
         match self.admit(millis) {
-            (Ok(token), cause) => (if token.is_probe { "probes" } else { "enters" }, cause),
+            (Ok(token), cause) => (if token.is_probe() { "probes" } else { "enters" }, cause),
             (Err(reason), cause) => (reason, cause),
         }
     }
@@ -96,19 +98,33 @@ impl Desk {
         self.end(token, Ending::Settled(outcome), 0)
     }
 
+    /// Settles a success as the engine does: one that changes nothing isn't recorded.
+    pub fn succeed(&self, token: Token) -> Said {
+        if !self.words.is_unchanged_by(token, Ending::Settled(Outcome::Success)) {
+            return self.settle(token, Outcome::Success);
+        }
+        self.words.release();
+        ("unchanged", None)
+    }
+
     /// Records how a call ended, and gives its permit back last.
     pub fn end(&self, token: Token, ending: Ending, millis: u64) -> Said {
         let said = self.record(token, ending, millis);
-        self.words.release(token);
+        self.words.release();
         said
     }
 
     /// Records an outcome of the slot's first tenant.
     pub fn record(&self, token: Token, ending: Ending, millis: u64) -> Said {
         let terms = Terms { policy: &self.policy, policy_version: 0 };
-        let (settled, change) = self.words.record(token, ending, terms, &at(millis));
+        let (settled, change) = self.words.record(token, Signs::default(), ending, terms, &at(millis));
         assert_eq!(self.evicted.load(Ordering::Acquire), 0, "an outcome reached another tenant");
         (if settled == Settled::Recorded { "recorded" } else { "stale" }, self.note(change))
+    }
+
+    /// Puts another policy in force.
+    pub fn adopt(&self, policy: &Policy) {
+        self.words.adopt(&self.policy, policy);
     }
 
     pub fn by_hand(&self, cause: Cause, step: impl Fn(GateWord) -> Step) -> Said {

@@ -8,6 +8,7 @@
 //!   explored too little.
 
 pub mod desk;
+pub mod ledger;
 pub mod room;
 pub mod scenes;
 pub mod twins;

@@ -1,14 +1,19 @@
 //! A bulkhead, the real one or a twin, with its calls counted from outside.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use loom::sync::atomic::AtomicBool;
 use portcullis::internals::Bulkhead;
+use portcullis::internals::stripe::Stripes;
 
 /// What the models do with a bulkhead.
 pub trait Permits: Send + Sync + 'static {
     fn with_limit(limit: u32) -> Self;
+    /// How many there are, or may be once it has grown.
     fn stripes(&self) -> usize;
+    /// As if the caller had met another thread on a word: one that can grow does.
+    fn meet(&self) {}
     fn acquire(&self, stripe: usize) -> bool;
     fn release(&self, stripe: usize);
     fn set_limit(&self, limit: u32);
@@ -17,33 +22,59 @@ pub trait Permits: Send + Sync + 'static {
     fn in_flight(&self) -> u64;
 }
 
-impl<const N: usize> Permits for Bulkhead<N> {
+/// A bulkhead with `N` stripes from the start.
+#[derive(Debug)]
+pub struct Striped<const N: usize>(Bulkhead);
+
+/// A bulkhead with one stripe, and a second as soon as threads have met.
+pub type Growing = Striped<0>;
+
+impl<const N: usize> Striped<N> {
+    #[must_use]
+    pub fn new(limit: u32) -> Self {
+        Self(Bulkhead::over(limit, if N == 0 { Stripes::growing() } else { Stripes::grown(N) }))
+    }
+}
+
+impl<const N: usize> Deref for Striped<N> {
+    type Target = Bulkhead;
+
+    fn deref(&self) -> &Bulkhead {
+        &self.0
+    }
+}
+
+impl<const N: usize> Permits for Striped<N> {
     fn with_limit(limit: u32) -> Self {
         Self::new(limit)
     }
 
     fn stripes(&self) -> usize {
-        N
+        if N == 0 { 2 } else { N }
+    }
+
+    fn meet(&self) {
+        self.0.meet();
     }
 
     fn acquire(&self, stripe: usize) -> bool {
-        self.acquire(stripe).is_ok()
+        self.0.acquire(stripe).is_ok()
     }
 
     fn release(&self, stripe: usize) {
-        self.release(stripe);
+        self.0.release(stripe);
     }
 
     fn set_limit(&self, limit: u32) {
-        self.set_limit(limit);
+        self.0.set_limit(limit);
     }
 
     fn retire(&self) -> bool {
-        self.retire()
+        self.0.retire()
     }
 
     fn reinstate(&self, limit: u32) {
-        self.reinstate(limit);
+        self.0.reinstate(limit);
     }
 
     fn in_flight(&self) -> u64 {
@@ -66,8 +97,8 @@ pub struct Room<P> {
 impl<P: Permits> Room<P> {
     #[must_use]
     pub fn new(limit: u32) -> Self {
-        let (inside, most, lowered) = (AtomicU32::new(0), AtomicU32::new(limit), AtomicBool::new(false));
-        Self { permits: P::with_limit(limit), inside, most, lowered }
+        let (inside, most) = (AtomicU32::new(0), AtomicU32::new(limit));
+        Self { permits: P::with_limit(limit), inside, most, lowered: AtomicBool::new(false) }
     }
 
     /// A room of `limit` where `entered` came in through a stripe and `left` of them went out by it again.

@@ -1,7 +1,13 @@
-//! The bulkhead's models that have a twin: it is caught by the very model that the protocol passes.
+//! The models that have a twin: it is caught by the very model that the protocol passes.
 
+use portcullis::internals::Bulkhead;
+use portcullis::internals::stripe::Stripes;
+use portcullis::{Policy, Window};
+
+use crate::desk::build;
 use crate::model;
 use crate::room::{Permits, Room};
+use crate::twins::Lodging;
 
 /// The usual conclusion: no permit is lost and none too many, and the racers were told this.
 pub fn at_rest<P: Permits, R>(limit: u32) -> impl Fn(&Room<P>, R) -> R {
@@ -80,5 +86,239 @@ pub fn spilling<P: Permits>(name: &str) {
             |room| (0..4).filter(|_| room.enter(1)).count(),
         ],
         at_rest(8),
+    );
+}
+
+/// One of 8 permits is idle, in the stash of the only stripe, as a second one comes. Whoever asks first gets it, from whichever.
+pub fn a_stash_from_before<P: Permits>(name: &str) {
+    model(
+        name,
+        &[[true, false], [false, true]],
+        || Room::<P>::used(8, 0, 8, 1),
+        [
+            |room: &Room<P>| {
+                room.permits.meet();
+                room.enter(1)
+            },
+            |room| room.enter(0),
+        ],
+        at_rest(8),
+    );
+}
+
+/// One of 8 permits is idle all along, and another is given back. The caller that meets its giver makes a stripe, and its own stash is
+/// another one then.
+pub fn a_caller_that_makes_a_stripe<P: Permits>(name: &str) {
+    model(
+        name,
+        &[[true, true]],
+        || Room::<P>::used(8, 0, 8, 1),
+        [
+            |room: &Room<P>| room.enter(1),
+            |room| {
+                room.leave(0);
+                true
+            },
+        ],
+        at_rest(8),
+    );
+}
+
+/// The limit falls from 8 to 1, which one call in flight fills, while a second stripe comes and stashes a permit.
+pub fn lowering_while_growing<P: Permits>(name: &str) {
+    model(
+        name,
+        &[(true, None), (true, Some(false)), (false, None), (false, Some(false))],
+        || Room::<P>::used(8, 0, 1, 0),
+        [
+            |room: &Room<P>| {
+                room.permits.meet();
+                (room.pass(1), room.enter_lowered(0, 1))
+            },
+            |room| {
+                room.lower(1);
+                (true, room.enter_lowered(1, 1))
+            },
+        ],
+        |room, [first, second]| {
+            assert_eq!(second, (true, Some(false)));
+            room.rest(1);
+            first
+        },
+    );
+}
+
+/// What counts refusals, on one stripe until threads meet there, then on two.
+pub trait Refuses: Send + Sync + 'static {
+    fn new() -> Self;
+    fn refuse(&self, thread: usize);
+    fn refused(&self) -> u64;
+    fn has_grown(&self) -> bool;
+}
+
+impl Refuses for Bulkhead {
+    fn new() -> Self {
+        Self::over(0, Stripes::growing())
+    }
+
+    fn refuse(&self, thread: usize) {
+        self.count(thread, |refusals| &refusals.saturated);
+    }
+
+    fn refused(&self) -> u64 {
+        self.refusals().saturated
+    }
+
+    fn has_grown(&self) -> bool {
+        self.stripes() > 1
+    }
+}
+
+/// Two are refused twice each. Whether they met or not, that makes four.
+pub fn two_refusals_each<R: Refuses>(name: &str) {
+    model(
+        name,
+        // The threads may not meet.
+        &[(4, false), (4, true)],
+        R::new,
+        [
+            |words: &R| {
+                words.refuse(0);
+                words.refuse(0);
+            },
+            |words| {
+                words.refuse(1);
+                words.refuse(1);
+            },
+        ],
+        |words, _| {
+            assert_eq!(words.refused(), 4, "a refusal is lost");
+            (words.refused(), words.has_grown())
+        },
+    );
+}
+
+/// One success makes its window clean.
+#[must_use]
+pub fn short(limit: u32) -> Policy {
+    build(Policy::builder().window(Window::calls(1)).no_failure_rate().max_in_flight(limit))
+}
+
+/// A caller remembers the slot's tenant, which goes, and the next one makes a call.
+pub fn a_caller_that_remembers<const LAPSE: u8>(name: &str) {
+    model(
+        name,
+        &[
+            // Its call was before the last look, or under way then.
+            (["unchanged", "recorded"], 1),
+            (["unchanged", "stays"], 2),
+            (["retired", "recorded"], 1),
+            // He has the second tenant's only permit for as long as it takes to see whose it is.
+            (["retired", "saturated"], 0),
+        ],
+        || Lodging::<LAPSE>::new(short(1)),
+        [
+            |slot: &Lodging<LAPSE>| slot.pass(0),
+            |slot| {
+                if !slot.hand_on() {
+                    return "stays";
+                }
+                let told = slot.pass(1);
+                slot.raise_late();
+                told
+            },
+        ],
+        |slot, told| {
+            let usage = slot.words.bulkhead.usage();
+            assert_eq!(usage.in_flight, 0);
+            assert_eq!(slot.words.bulkhead.refusals().open, u64::from(told[1] == "stays"));
+            (told, usage.settled)
+        },
+    );
+}
+
+/// A caller remembers the slot's tenant, which never refuses; the next one is forced open.
+pub fn a_caller_that_remembers_is_refused<const LAPSE: u8>(name: &str) {
+    model(
+        name,
+        &[["unchanged", "stays"], ["unchanged", "gone"], ["retired", "gone"]],
+        || Lodging::<LAPSE>::new(short(1)),
+        [
+            |slot: &Lodging<LAPSE>| slot.pass(0),
+            |slot| {
+                if !slot.hand_on() {
+                    return "stays";
+                }
+                slot.force_open();
+                slot.raise_late();
+                "gone"
+            },
+        ],
+        |slot, told| {
+            assert!(told[0] != "forced", "a refusal was another tenant's");
+            let bulkhead = &slot.words.bulkhead;
+            assert_eq!((bulkhead.usage().in_flight, bulkhead.refusals().forced), (0, 0));
+            told
+        },
+    );
+}
+
+/// A caller remembers the slot's tenant, which never refuses; the next one is full.
+pub fn a_caller_that_remembers_finds_it_full<const LAPSE: u8>(name: &str) {
+    model(
+        name,
+        // The second tenant's caller may find the first's with its permit, as above.
+        &[["unchanged", "stays"], ["unchanged", "full"], ["retired", "full"], ["retired", "refused"]],
+        || Lodging::<LAPSE>::new(short(1)),
+        [
+            |slot: &Lodging<LAPSE>| slot.pass(0),
+            |slot| {
+                if !slot.hand_on() {
+                    return "stays";
+                }
+                let is_full = slot.enter(1);
+                slot.raise_late();
+                if is_full { "full" } else { "refused" }
+            },
+        ],
+        |slot, told| {
+            assert!(told[0] != "saturated", "a refusal was another tenant's");
+            let bulkhead = &slot.words.bulkhead;
+            let expected = (u64::from(told[1] == "full"), u64::from(told[1] == "refused"));
+            assert_eq!((bulkhead.usage().in_flight, bulkhead.refusals().saturated), expected);
+            told
+        },
+    );
+}
+
+/// A retired slot whose last tenant settled a call and was refused twice, is opened to the next, whose first call looks around.
+pub fn a_tenant_that_looks(name: &str, open: fn(&Bulkhead)) {
+    model(
+        name,
+        &[None, Some((0, 0))],
+        move || {
+            let bulkhead = Bulkhead::new(1);
+            assert!(bulkhead.acquire(0).is_ok());
+            bulkhead.refuse(0);
+            bulkhead.release(0);
+            bulkhead.refuse(0);
+            assert!(bulkhead.retire());
+            (bulkhead, open)
+        },
+        [
+            |(bulkhead, open): &(Bulkhead, fn(&Bulkhead))| {
+                open(bulkhead);
+                None
+            },
+            |(bulkhead, _)| {
+                let entered = bulkhead.acquire(0).is_ok();
+                entered.then(|| (bulkhead.usage().settled, bulkhead.refused()))
+            },
+        ],
+        |(bulkhead, _), [_, seen]| {
+            assert!(seen.is_none_or(|seen| seen == (0, 0)), "a tenant found what the last one counted");
+            assert_eq!((bulkhead.usage().settled, bulkhead.refused()), (0, 0));
+            seen
+        },
     );
 }

@@ -3,10 +3,16 @@
 
 mod bulkhead;
 mod gate;
+mod ledger;
+mod lodging;
+mod refusals;
 mod shelf;
 mod windows;
 
 pub use bulkhead::{Flaw, Twin};
 pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
+pub use ledger::{Fault, Signed};
+pub use lodging::{Lapse, Lodging};
+pub use refusals::{Slate, Slip};
 pub use shelf::{Haste, Shelf};
 pub use windows::{SplitBucket, Tagged};

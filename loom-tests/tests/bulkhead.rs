@@ -4,12 +4,11 @@
 //! and spilled within a few steps. `magazine.rs` looks at spills, refills and retirement.
 
 use loom_tests::model;
-use loom_tests::room::Room;
+use loom_tests::room::{Room, Striped};
 use loom_tests::scenes::{self, at_rest};
-use portcullis::internals::Bulkhead;
 
-type One = Room<Bulkhead<1>>;
-type Two = Room<Bulkhead<2>>;
+type One = Room<Striped<1>>;
+type Two = Room<Striped<2>>;
 
 #[test]
 fn the_last_permit_goes_to_exactly_one() {
@@ -64,12 +63,12 @@ fn a_permit_given_back_is_had_by_at_most_one() {
 
 #[test]
 fn a_permit_stashed_elsewhere_is_found_before_saturated() {
-    scenes::a_stash_elsewhere::<Bulkhead<2>>("bulkhead: a permit stashed elsewhere is found before saturated");
+    scenes::a_stash_elsewhere::<Striped<2>>("bulkhead: a permit stashed elsewhere is found before saturated");
 }
 
 #[test]
 fn two_openers_of_a_magazine_leave_one_announcement() {
-    scenes::two_openers::<Bulkhead<2>>("bulkhead: two openers of a magazine leave one announcement");
+    scenes::two_openers::<Striped<2>>("bulkhead: two openers of a magazine leave one announcement");
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn three_calls_come_and_go_and_nothing_is_lost() {
 
 #[test]
 fn a_lowered_limit_admits_nobody_above_it() {
-    scenes::lowering::<Bulkhead<2>>("bulkhead: a lowered limit admits nobody above it");
+    scenes::lowering::<Striped<2>>("bulkhead: a lowered limit admits nobody above it");
 }
 
 #[test]

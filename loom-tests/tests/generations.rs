@@ -33,7 +33,7 @@ fn aged() -> Desk {
     desk.by_hand(Released, |gate| gate.release(Now::default()));
     desk.grant(0);
     desk.grant(0);
-    let generations: Vec<u32> = (0..EARLIER).map(|index| desk.granted(2 * index).generation).collect();
+    let generations: Vec<u32> = (0..EARLIER).map(|index| desk.granted(2 * index).generation()).collect();
     assert_eq!(generations, [0, 2, 3, 4, 5, 6]);
     // The generation after is the earliest that they're all late for.
     desk.by_hand(Cause::PolicyChanged, |gate| gate.restart(Now::default()));

@@ -3,20 +3,19 @@
 //! One stripe, limit 4: the third permit in the stash is past the high mark.
 
 use loom_tests::model;
-use loom_tests::room::Room;
+use loom_tests::room::{Room, Striped};
 use loom_tests::scenes::{self, at_rest};
-use portcullis::internals::Bulkhead;
 
-type One = Room<Bulkhead<1>>;
-type Two = Room<Bulkhead<2>>;
+type One = Room<Striped<1>>;
+type Two = Room<Striped<2>>;
 
-fn leave<const N: usize>(room: &Room<Bulkhead<N>>) -> bool {
+fn leave<const N: usize>(room: &Room<Striped<N>>) -> bool {
     room.leave(0);
     true
 }
 
 /// Retires what is idle; somebody's next tenant takes it over at once.
-fn recycle<const N: usize>(room: &Room<Bulkhead<N>>, limit: u32) -> bool {
+fn recycle<const N: usize>(room: &Room<Striped<N>>, limit: u32) -> bool {
     let retired = room.permits.retire();
     if retired {
         room.permits.reinstate(limit);
@@ -26,7 +25,7 @@ fn recycle<const N: usize>(room: &Room<Bulkhead<N>>, limit: u32) -> bool {
 
 #[test]
 fn a_spill_strands_nothing_that_another_stripe_looks_for() {
-    scenes::spilling::<Bulkhead<2>>("magazine: a spill strands nothing that another stripe looks for");
+    scenes::spilling::<Striped<2>>("magazine: a spill strands nothing that another stripe looks for");
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn a_spill_meets_a_retirement() {
 
 #[test]
 fn a_limit_lowered_during_a_refill_leaves_no_batch_behind() {
-    scenes::lowering_during_a_refill::<Bulkhead<2>>("magazine: a limit lowered during a refill leaves no batch behind");
+    scenes::lowering_during_a_refill::<Striped<2>>("magazine: a limit lowered during a refill leaves no batch behind");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom_tests::model;
+use loom_tests::room::Striped;
 use portcullis::internals::Bulkhead;
 use portcullis::internals::magazine::SETTLED_LAP;
 
@@ -13,14 +14,14 @@ const EITHER: &[[bool; 2]] = &[[true, true], [true, false], [false, true]];
 /// A bulkhead with one permit left, so that calls come one after another, and what they leave.
 #[derive(Debug)]
 struct Booth<const N: usize> {
-    permits: Bulkhead<N>,
+    permits: Striped<N>,
     calls: AtomicU32,
 }
 
 impl<const N: usize> Booth<N> {
     /// Of this limit, all but one held for good; the one in stripe 0's stash if `stashed`, else in the pool.
     fn with_one_left(limit: u32, stashed: bool) -> Self {
-        let permits = Bulkhead::new(limit);
+        let permits = Striped::new(limit);
         for _ in 0..limit - u32::from(!stashed) {
             assert!(permits.acquire(0).is_ok());
         }
@@ -142,7 +143,7 @@ fn a_permit_that_opens_a_magazine_carries_it() {
 /// Two permits and what their calls wrote before they gave them back.
 #[derive(Debug)]
 struct Pair {
-    permits: Bulkhead<1>,
+    permits: Bulkhead,
     written: [AtomicU32; 2],
 }
 
@@ -303,7 +304,7 @@ fn a_call_that_ends_is_in_flight_or_settled_at_every_look() {
         &[Some((1, 0)), Some((0, 1)), Some((1, 1))],
         || Pair::held(1, 1, 0).permits,
         [
-            |permits: &Bulkhead<1>| {
+            |permits: &Bulkhead| {
                 permits.release(0);
                 None
             },
@@ -324,12 +325,12 @@ fn a_lap_is_missed_for_a_moment_and_never_counted_twice() {
         "messages: a lap is missed for a moment and never counted twice",
         &[Some(SETTLED_LAP - 1), Some(0), Some(SETTLED_LAP)],
         || {
-            let permits = Bulkhead::<1>::with_settled(1, SETTLED_LAP - 1);
+            let permits = Bulkhead::with_settled(1, SETTLED_LAP - 1);
             assert!(permits.acquire(0).is_ok());
             permits
         },
         [
-            |permits: &Bulkhead<1>| {
+            |permits: &Bulkhead| {
                 permits.release(0);
                 None
             },

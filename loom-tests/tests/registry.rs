@@ -3,6 +3,7 @@
 //! `sync/modelled.rs` gives the map a lock of loom's; the arena isn't instrumented, and its slots come in pairs.
 
 use std::mem::forget;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -357,4 +358,50 @@ fn two_snapshots_never_go_back() {
 
 fn successes(house: &House) -> u64 {
     house.engine.snapshot(&KEY).map_or(0, |snapshot| snapshot.totals.success)
+}
+
+/// The slot of the one goes to the other, with the counts that it had.
+#[test]
+fn a_newcomer_counts_from_zero() {
+    model(
+        "registry: a newcomer counts from zero",
+        // The calls that either has made, if it is there; the first may have gone and come back.
+        &[(Some(2), None), (Some(1), None), (None, Some(1))],
+        || House::idle(build(touchy()), 1),
+        [|house: &House| house.pass(KEY), |house| house.pass(OTHER)],
+        |house, _| {
+            let calls = |key| house.engine.snapshot(&key).map(|snapshot| snapshot.totals.success);
+            (calls(KEY), calls(OTHER))
+        },
+    );
+}
+
+/// What the sweeper saw of the last tenant's counts doesn't make the next one look idle.
+#[test]
+fn a_target_that_was_called_since_it_was_seen_stays() {
+    model(
+        "registry: a target that was called since it was seen stays",
+        // Whether the call ended after the sweeper's visit, and whether the next visit lets its target go.
+        &[(false, 0), (false, 1), (true, 0)],
+        || {
+            // Of the free slot's counts there is one call.
+            let house = House::idle(patient(), 1);
+            assert_eq!(house.engine.sweep(), 1);
+            (house, AtomicBool::new(false))
+        },
+        [
+            |(house, has_swept): &(House, AtomicBool)| {
+                let permit = house.engine.admit(&OTHER);
+                let is_after = has_swept.load(Ordering::Relaxed);
+                let _ = permit.map(|permit| permit.success());
+                is_after
+            },
+            |(house, has_swept)| {
+                house.engine.sweep();
+                has_swept.store(true, Ordering::Relaxed);
+                false
+            },
+        ],
+        |(house, _), [is_after, _]| (is_after, house.engine.sweep()),
+    );
 }

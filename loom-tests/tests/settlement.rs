@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use loom_tests::desk::{Desk, build, touchy};
+use loom_tests::desk::{Desk, ELAPSED, build, touchy};
 use loom_tests::model;
-use portcullis::Cause::{ConsecutiveFailures, FailureRate, ForcedOpen, Forgotten, PolicyChanged, Released, SlowRate};
+use portcullis::Cause::{
+    ConsecutiveFailures, FailureRate, ForcedOpen, Forgotten, LeaseExpired, PolicyChanged, Released, SlowRate,
+    WaitElapsed,
+};
 use portcullis::internals::{Counts, Ending, Now};
 use portcullis::{Outcome, Policy, PolicyBuilder, State, Window};
 
 const SUCCEEDED: Ending = Ending::Settled(Outcome::Success);
+/// A lease that began at [`ELAPSED`] is over.
+const LEASE_OVER: u64 = 5_000;
 
 fn windowed() -> PolicyBuilder {
     Policy::builder().window(Window::calls(3)).min_calls(2)
@@ -180,6 +185,106 @@ fn a_recycled_slot_hears_nothing_of_its_last_tenant() {
             assert_eq!(desk.window(), (Counts { calls: failures, failures, slow: 0 }, failures));
             assert_eq!(desk.in_flight(), 0);
             said
+        },
+    );
+}
+
+/// With a window of that many calls that is full and clean, and its sign set; the next call is granted.
+fn clean(size: u32, policy: PolicyBuilder) -> Desk {
+    let calls = size as usize;
+    let desk = Desk::with_calls(build(policy.window(Window::calls(size))), calls + 2);
+    for call in 0..calls {
+        desk.settle(desk.granted(call), Outcome::Success);
+    }
+    assert!(desk.words.is_unchanged_by(desk.granted(calls), SUCCEEDED), "the sign isn't set");
+    desk
+}
+
+#[test]
+fn a_success_that_goes_by_the_sign_meets_a_trip() {
+    model(
+        "settlement: a success that goes by the sign meets a trip",
+        &[
+            [("unchanged", None), ("recorded", Some(FailureRate))],
+            // The sign was taken away, and the failure not yet judged.
+            [("recorded", None), ("recorded", Some(FailureRate))],
+            [("stale", None), ("recorded", Some(FailureRate))],
+        ],
+        || clean(1, Policy::builder().failure_rate(1.0)),
+        [|desk: &Desk| desk.succeed(desk.granted(1)), |desk| desk.settle(desk.granted(2), Outcome::Failure)],
+        |desk, said| {
+            let gate = desk.gate();
+            assert_eq!((gate.state(), gate.generation(), desk.in_flight()), (State::Open, 1, 0));
+            said
+        },
+    );
+}
+
+/// CLOSED when the success looked at the gate, which may be long ago.
+#[test]
+fn a_success_that_goes_by_the_sign_meets_a_trip_a_probe_and_a_takeover() {
+    model(
+        "settlement: a success that goes by the sign meets a trip, a probe and a takeover",
+        &[
+            [("unchanged", None), ("probes", Some(LeaseExpired))],
+            [("recorded", None), ("probes", Some(LeaseExpired))],
+            [("stale", None), ("probes", Some(LeaseExpired))],
+        ],
+        || clean(1, Policy::builder().failure_rate(1.0)),
+        [
+            |desk: &Desk| desk.succeed(desk.granted(1)),
+            |desk| {
+                assert_eq!(desk.settle(desk.granted(2), Outcome::Failure).1, Some(FailureRate));
+                assert_eq!(desk.ask(ELAPSED), ("probes", Some(WaitElapsed)));
+                desk.ask(LEASE_OVER)
+            },
+        ],
+        |desk, said| {
+            let gate = desk.gate();
+            assert_eq!((gate.state(), gate.generation(), gate.probes()), (State::HalfOpen, 3, 1));
+            said
+        },
+    );
+}
+
+#[test]
+fn a_success_that_goes_by_the_sign_meets_a_force_and_a_release() {
+    model(
+        "settlement: a success that goes by the sign meets a force and a release",
+        &[[("unchanged", None), ("recorded", None)], [("stale", None), ("recorded", None)]],
+        || clean(2, Policy::builder().failure_rate(1.0)),
+        [
+            |desk: &Desk| desk.succeed(desk.granted(2)),
+            |desk| {
+                desk.by_hand(ForcedOpen, |gate| gate.force(State::ForcedOpen, Now::default()));
+                desk.by_hand(Released, |gate| gate.release(Now::default()));
+                match desk.admit(0) {
+                    (Ok(token), _) => desk.succeed(token),
+                    (Err(reason), cause) => (reason, cause),
+                }
+            },
+        ],
+        |desk, said| {
+            assert_eq!(desk.gate().generation(), 2);
+            assert_eq!(desk.window(), (Counts { calls: 1, failures: 0, slow: 0 }, 0));
+            said
+        },
+    );
+}
+
+/// Window and streak are two words, which may meet the outcomes in different orders; but what goes by the sign comes before the failure in
+/// both.
+#[test]
+fn a_success_that_goes_by_the_sign_leaves_the_streak_alone() {
+    model(
+        "settlement: a success that goes by the sign leaves the streak alone",
+        // Whether the newest call in the window is the failure, and the streak.
+        &[("unchanged", 1, 1), ("recorded", 1, 1), ("recorded", 1, 0), ("recorded", 0, 1), ("recorded", 0, 0)],
+        || clean(2, Policy::builder().no_failure_rate().consecutive_failures(2)),
+        [|desk: &Desk| desk.succeed(desk.granted(2)), |desk| desk.settle(desk.granted(3), Outcome::Failure)],
+        |desk, [(said, _), _]| {
+            assert_eq!((desk.gate().generation(), desk.in_flight()), (0, 0));
+            (said, desk.words.calls.counts(0, 1).1, desk.window().1)
         },
     );
 }

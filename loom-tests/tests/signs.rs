@@ -3,9 +3,10 @@
 //! The signs are relaxed atomics of loom's, as the messages in `messages.rs` are.
 
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use loom_tests::desk::{Desk, build};
 use loom_tests::model;
-use portcullis::State;
-use portcullis::internals::{Admission, Applied, Gate, GateWord, Now, ProbeRules, Recorded, calls, streak};
+use portcullis::internals::{Admission, Applied, Ending, Gate, GateWord, Now, ProbeRules, Recorded, calls, streak};
+use portcullis::{Outcome, Policy, State, Window};
 
 const NOW: Now = Now::from_millis(20_000);
 const EITHER: &[[bool; 2]] = &[[true, true], [true, false], [false, true]];
@@ -211,4 +212,27 @@ fn close_after((sign, written): &Scene, index: usize) -> bool {
     let closed = matches!(applied, Applied::Moved(_));
     assert!(!closed || written[1 - index].load(Relaxed) == 1, "it closed without what the success before had written");
     closed
+}
+
+/// No success changes a target without a window, as long as its policy is in force.
+#[test]
+fn a_policy_carries_what_its_setter_wrote() {
+    model(
+        "signs: a policy carries what its setter wrote",
+        &[true, false],
+        || (Desk::with_calls(build(Policy::builder().no_window()), 1), AtomicU32::new(0)),
+        [
+            |(desk, written): &(Desk, AtomicU32)| {
+                written.store(1, Relaxed);
+                desk.adopt(&build(Policy::builder().window(Window::calls(2))));
+                true
+            },
+            |(desk, written)| {
+                let is_before = desk.words.is_unchanged_by(desk.granted(0), Ending::Settled(Outcome::Success));
+                assert!(is_before || written.load(Relaxed) == 1, "a policy came without what its setter wrote");
+                is_before
+            },
+        ],
+        |_, [_, is_before]| is_before,
+    );
 }

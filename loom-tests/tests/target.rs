@@ -237,3 +237,28 @@ fn a_limit_lowered_to_one_lets_one_of_two_probe() {
         },
     );
 }
+
+/// On words that every call finds alike: full for the one, waiting for the other.
+#[test]
+fn two_that_are_refused_at_once_are_both_counted() {
+    model(
+        "target: two that are refused at once are both counted",
+        &[[("open", None), ("open", None)]],
+        || tripped(build(touchy()), 0),
+        [|desk: &Desk| desk.ask(0); 2],
+        |desk, said| {
+            assert_eq!(desk.words.bulkhead.refusals().open, 2);
+            said
+        },
+    );
+    model(
+        "target: two that are turned away at once are both counted",
+        &[[("saturated", None), ("saturated", None)]],
+        || Desk::with_calls(build(touchy().max_in_flight(1)), 1),
+        [|desk: &Desk| desk.ask(0); 2],
+        |desk, said| {
+            assert_eq!(desk.words.bulkhead.refusals().saturated, 2);
+            said
+        },
+    );
+}

@@ -2,9 +2,10 @@
 
 use loom_tests::desk::{Desk, build};
 use loom_tests::twins::{
-    Flaw, Haste, Shelf, SplitBucket, Tagged, Twin, ask_and_enter_anyway, ask_slot_first, trip_blindly,
+    Fault, Flaw, Haste, Lapse, Shelf, Signed, Slate, Slip, SplitBucket, Tagged, Twin, ask_and_enter_anyway,
+    ask_slot_first, trip_blindly,
 };
-use loom_tests::{model, scenes};
+use loom_tests::{ledger, model, scenes};
 use portcullis::internals::{Bulkhead, Ending, Gate, GateWord, Now, ProbeRules};
 use portcullis::{Cause, Outcome, Policy, State};
 
@@ -53,7 +54,7 @@ fn a_probe_slot_taken_before_the_permit() {
         "teeth: a probe slot taken before the permit",
         &[[true, false], [false, false]],
         || {
-            let bulkhead = Bulkhead::<1>::new(1);
+            let bulkhead = Bulkhead::new(1);
             assert!(bulkhead.acquire(0).is_ok());
             (elapsed(), bulkhead)
         },
@@ -110,7 +111,7 @@ fn a_permit_given_back_before_its_outcome_is_recorded() {
         || Desk::with_calls(Policy::default(), 1),
         [
             |desk: &Desk| {
-                desk.words.release(desk.granted(0));
+                desk.words.release();
                 desk.record(desk.granted(0), Ending::Settled(Outcome::Failure), 0)
             },
             |desk| desk.recycle(),
@@ -127,6 +128,15 @@ fn a_twin_without_a_flaw_holds() {
     scenes::lowering::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, lowering");
     scenes::lowering_during_a_refill::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, a refill");
     scenes::spilling::<Twin<{ Flaw::NONE }>>("teeth: a twin without a flaw, spilling");
+}
+
+#[test]
+fn a_twin_that_grows_without_a_flaw_holds() {
+    scenes::a_stash_from_before::<Twin<{ Flaw::NONE_GROWING }>>("teeth: a twin that grows without a flaw, a stash");
+    scenes::a_caller_that_makes_a_stripe::<Twin<{ Flaw::NONE_GROWING }>>(
+        "teeth: a twin that grows without a flaw, a caller",
+    );
+    scenes::lowering_while_growing::<Twin<{ Flaw::NONE_GROWING }>>("teeth: a twin that grows without a flaw, lowering");
 }
 
 #[test]
@@ -169,6 +179,112 @@ fn a_batch_left_in_a_closed_magazine() {
 #[should_panic(expected = "more inside than the limit")]
 fn a_spill_that_gives_before_it_takes() {
     scenes::spilling::<Twin<{ Flaw::SPILL_FIRST }>>("teeth: a spill that gives before it takes");
+}
+
+#[test]
+#[should_panic(expected = "never reached [[true, false]]")]
+fn a_sweep_that_forgets_the_first_stripe() {
+    scenes::a_stash_from_before::<Twin<{ Flaw::FIRST_FORGOTTEN }>>("teeth: a sweep that forgets the first stripe");
+}
+
+#[test]
+#[should_panic(expected = "never reached [[true, false]]")]
+fn a_refusal_that_knows_of_one_stripe() {
+    scenes::a_stash_from_before::<Twin<{ Flaw::STILL_ALONE }>>("teeth: a refusal that knows of one stripe");
+}
+
+#[test]
+#[should_panic(expected = "reached too [[false, true]]")]
+fn a_sweep_of_the_stripes_that_were_there_first() {
+    scenes::a_caller_that_makes_a_stripe::<Twin<{ Flaw::SEEN_EARLY }>>(
+        "teeth: a sweep of the stripes that were there first",
+    );
+}
+
+#[test]
+#[should_panic(expected = "in flight at rest")]
+fn a_first_stripe_that_is_closed_for_good() {
+    scenes::a_stash_from_before::<Twin<{ Flaw::STASH_LEFT }>>("teeth: a first stripe that is closed for good");
+}
+
+#[test]
+fn a_slate_without_a_slip_holds() {
+    scenes::two_refusals_each::<Slate<{ Slip::NONE }>>("teeth: a slate without a slip");
+}
+
+#[test]
+#[should_panic(expected = "a refusal is lost")]
+fn a_refusal_that_only_tries() {
+    scenes::two_refusals_each::<Slate<{ Slip::LOST }>>("teeth: a refusal that only tries");
+}
+
+#[test]
+#[should_panic(expected = "a refusal is lost")]
+fn a_stripe_in_place_of_the_first() {
+    scenes::two_refusals_each::<Slate<{ Slip::REPLACED }>>("teeth: a stripe in place of the first");
+}
+
+#[test]
+#[should_panic(expected = "a refusal is lost")]
+fn a_count_that_moves_to_the_new_stripe() {
+    scenes::two_refusals_each::<Slate<{ Slip::MOVED }>>("teeth: a count that moves to the new stripe");
+}
+
+#[test]
+fn a_signed_window_without_a_fault_holds() {
+    type Sound = Signed<{ Fault::NONE }>;
+    ledger::a_failure_and_two_successes::<Sound>("teeth: a signed window without a fault, two successes");
+    ledger::a_failure_and_a_success_that_signs::<Sound>("teeth: a signed window without a fault, one that signs");
+    ledger::a_failure_that_is_seen::<Sound>("teeth: a signed window without a fault, a failure that is seen");
+    ledger::a_sign_of_an_earlier_generation::<Sound>("teeth: a signed window without a fault, an earlier generation");
+}
+
+#[test]
+#[should_panic(expected = "a failure is hidden by the sign")]
+fn a_sign_set_while_a_failure_is_on_its_way() {
+    ledger::a_failure_and_a_success_that_signs::<Signed<{ Fault::SET_WHILE_MARKING }>>(
+        "teeth: a sign set while a failure is on its way",
+    );
+}
+
+#[test]
+#[should_panic(expected = "a failure is hidden by the sign")]
+fn a_sign_set_on_whatever_stands_there() {
+    ledger::a_failure_and_a_success_that_signs::<Signed<{ Fault::SET_BLINDLY }>>(
+        "teeth: a sign set on whatever stands there",
+    );
+}
+
+#[test]
+#[should_panic(expected = "a failure is hidden by the sign")]
+fn a_failure_that_came_and_went_unseen() {
+    ledger::a_failure_and_a_success_that_signs::<Signed<{ Fault::UNCOUNTED }>>(
+        "teeth: a failure that came and went unseen",
+    );
+}
+
+#[test]
+#[should_panic(expected = "a failure is hidden by the sign")]
+fn a_sign_set_by_one_of_two_while_a_failure_is_on_its_way() {
+    ledger::a_failure_and_two_successes::<Signed<{ Fault::SET_WHILE_MARKING }>>(
+        "teeth: a sign set by one of two while a failure is on its way",
+    );
+}
+
+#[test]
+#[should_panic(expected = "a success came before the failure that it followed")]
+fn a_sign_taken_away_after_the_failure_is_written() {
+    ledger::a_failure_that_is_seen::<Signed<{ Fault::MARKED_LATE }>>(
+        "teeth: a sign taken away after the failure is written",
+    );
+}
+
+#[test]
+#[should_panic(expected = "a sign of an earlier generation counts")]
+fn a_sign_of_whichever_generation() {
+    ledger::a_sign_of_an_earlier_generation::<Signed<{ Fault::OF_ANY_GENERATION }>>(
+        "teeth: a sign of whichever generation",
+    );
 }
 
 /// A failure settles while the slot's tenant goes. Gone, it had no failure; with one, it stays.
@@ -251,4 +367,39 @@ fn a_retired_slot_that_refuses() {
 #[should_panic(expected = "a permit on a recycled slot")]
 fn a_target_that_goes_with_a_call_in_flight() {
     a_caller_meets_an_eviction::<{ Haste::NOT_RETIRED }>("teeth: a target that goes with a call in flight");
+}
+
+#[test]
+#[should_panic(expected = "a permit on a recycled slot")]
+fn a_slot_known_before_the_permit_that_keeps_it() {
+    scenes::a_caller_that_remembers::<{ Lapse::CHECKED_FIRST }>("teeth: a slot known before the permit that keeps it");
+}
+
+#[test]
+#[should_panic(expected = "a permit on a recycled slot")]
+fn an_epoch_raised_when_the_next_is_in() {
+    scenes::a_caller_that_remembers::<{ Lapse::EPOCH_LAST }>("teeth: an epoch raised when the next is in");
+}
+
+#[test]
+#[should_panic(expected = "a refusal was another tenant's")]
+fn a_refusal_taken_at_its_word() {
+    scenes::a_caller_that_remembers_is_refused::<{ Lapse::REFUSED_UNCHECKED }>("teeth: a refusal taken at its word");
+}
+
+#[test]
+#[should_panic(expected = "a refusal was another tenant's")]
+fn a_limit_of_another_taken_for_ones_own() {
+    scenes::a_caller_that_remembers_finds_it_full::<{ Lapse::REFUSED_UNCHECKED }>(
+        "teeth: a limit of another taken for one's own",
+    );
+}
+
+#[test]
+#[should_panic(expected = "a tenant found what the last one counted")]
+fn a_slot_opened_before_its_counts_start_again() {
+    scenes::a_tenant_that_looks("teeth: a slot opened before its counts start again", |bulkhead| {
+        bulkhead.reinstate(1);
+        bulkhead.reset_counts();
+    });
 }

@@ -96,7 +96,8 @@ impl Stripes {
         std::iter::once(&self.first).chain(others.map(|padded| &**padded))
     }
 
-    /// Notes that a magazine's count of settled calls starts again.
+    /// Notes that a magazine's count of settled calls starts again. Whose addition did it has given its permit back: stalled until the slot is
+    /// the next tenant's, it notes the lap there.
     pub fn lap(&self) {
         self.laps.fetch_add(1, LAP);
     }

@@ -18,6 +18,10 @@
 //! | `streak.write` | CAS | AcqRel | `streak.read` | R: the writer's reading of the gate comes before its tag. A: a failure comes after those that it counts | A: signs: a streak comes after the failures that it counts. R: streak: a straggler of an unused streak cannot wipe the new one |
 //! | `calls.read` | load, lost CAS | Acquire | `calls.write` | as `streak.read` | calls: a straggler cannot wipe a new window |
 //! | `calls.write` | CAS | AcqRel | `calls.read` | as `streak.write` | A: signs: a window comes after the calls that it counts. R: calls: a straggler cannot wipe a new window |
+//! | `clean.read` | load, lost CAS | Acquire | `clean.end` | whoever finds nobody marking finds the failures that began before in the window, or gone from it; note 13 | clean: a failure that was seen is never skipped |
+//! | `clean.set` | CAS | AcqRel | `clean.read` | note 13 | A: -. R: - |
+//! | `clean.begin` | CAS | AcqRel | `clean.set` | note 13 | A: -. R: - |
+//! | `clean.end` | `fetch_sub` | AcqRel | `clean.read` | R: the failure is in the window before nobody is marking. A: note 13 | A: -. R: clean: a failure that was seen is never skipped |
 //! | `bucket.read` | load, lost CAS | Acquire | `bucket.write` | as `streak.read`; and a reader takes the failures first, so whoever sees a failure sees its call | buckets: a straggler of the old generation counts in no new bucket |
 //! | `bucket.write` | CAS | AcqRel | `bucket.read` | R: as `streak.write`; a call is counted before its failure. A: note 1 | A: -. R: buckets: a straggler of the old generation counts in no new bucket |
 //! | `magazine.read` | load, lost CAS | Acquire | `magazine.give` | a call seen as settled has its ending counted | registry: a snapshot shows no success that was none |
@@ -26,6 +30,7 @@
 //! | `magazine.open` | CAS | AcqRel | `magazine.close` | R: note 3. A: note 2 | A: -. R: - |
 //! | `magazine.close` | CAS | AcqRel | give, open | A: the stash goes to the pool with all that its givers wrote; and note 3. R: note 2 | A: messages: a permit swept by a third carries it. R: - |
 //! | `magazine.withdraw` | CAS | AcqRel | `magazine.give` | A: what is brought home comes with its giver's writes; note 4. R: note 2 | A: -. R: - |
+//! | `magazine.reset`, `laps.reset` | store | Relaxed | - | written while the slot is retired, published by `pool.reinstate`; note 7 | nothing to weaken |
 //! | `pool.read` | load, lost CAS | Acquire | give, limit, reinstate | read before the magazines: a call that has left the pool's count is seen as settled | messages: a call that ends is in flight or settled at every look |
 //! | `pool.take` | CAS | Acquire | give, reinstate | a permit's taker comes after the call that gave it back | messages: a permit of the pool carries what the last call left |
 //! | `pool.announce` | CAS | AcqRel | give | A: as `pool.take`. R: note 3 | A: messages: a permit swept by a third carries it. R: - |
@@ -37,16 +42,21 @@
 //! | `version.raise` | `fetch_add` | Release | `version.read` | as above | - |
 //! | `laps.read` | load | Acquire | `laps.raise` | read before the magazines: a lap seen late misses 2^43 calls for a moment, one seen early would count them twice | messages: a lap is missed for a moment and never counted twice |
 //! | `laps.raise` | `fetch_add` | Release | `laps.read` | after the addition that wrapped its magazine | messages: a lap is missed for a moment and never counted twice |
-//! | `counter.add` | `fetch_add` | Release | `counter.read` | an ending is counted before its call is held, so it is seen by whoever sees the call | registry: a snapshot shows no success while a failed call is held |
-//! | `counter.read` | load | Acquire | `counter.add` | as above | registry: a snapshot shows no success while a failed call is held |
+//! | `meetings.raise` | `fetch_add` | Relaxed | - | a count by itself: it publishes nothing, the stripes are published by their `OnceLock`; note 15 | nothing to weaken |
+//! | `counter.add` | `fetch_add`, CAS | Release | `counter.read` | an ending is counted before its call is held, so it is seen by whoever sees the call | registry: a snapshot shows no success while a failed call is held |
+//! | `counter.read` | load, lost CAS | Acquire | `counter.add` | as above | registry: a snapshot shows no success while a failed call is held |
 //! | `counter.raise` | `fetch_max` | AcqRel | each other | the successes shown keep their maximum; note 6 | A: -. R: - |
 //! | `counter.reset` | store | Release | `counter.read` | a new tenant starts at zero; note 7 | - |
-//! | `salt`, `settled_before` | load, store | Relaxed | - | written while the slot is retired, published by `pool.reinstate`; note 7 | nothing to weaken |
+//! | `brief.read` | load | Acquire | `brief.set` | whoever goes by a policy's brief sees what was put in force with it | signs: a policy carries what its setter wrote |
+//! | `brief.set` | store | Release | `brief.read` | as above | signs: a policy carries what its setter wrote |
+//! | `coarse.read`, `coarse.refresh` | load, `fetch_max` | Relaxed | - | a number by itself, which coherence keeps from going back; the clock of a model stands still | nothing to weaken |
+//! | `salt` | load, store | Relaxed | - | as `magazine.reset` | nothing to weaken |
 //! | `terms.read` | load | Acquire | `terms.set` | an index is stored after its policy is in the arena; note 8 | - |
 //! | `terms.set` | store | Release | `terms.read` | as above | - |
 //! | `sequence.read` | load | Acquire | `sequence.widen` | the widest number; note 9 | - |
 //! | `sequence.widen` | `fetch_max` | AcqRel | `sequence.read` | as above | A: -. R: - |
-//! | `epoch.raise` | `fetch_add` | Release | - | for a cache of keys, which isn't there: nothing reads it yet | - |
+//! | `epoch.read` | load | Acquire | `epoch.raise` | whoever remembers a slot finds its epoch changed once he met anything of the next tenant's; note 14 | - |
+//! | `epoch.raise` | `fetch_add` | Release | `epoch.read` | as above | - |
 //! | `handles.read` | load | Acquire | `handles.unpin` | who finds nobody holding a target sees what its holders did: a limit set by hand keeps it | registry: a target whose limit was set by hand stays |
 //! | `handles.pin` | `fetch_add` | AcqRel | `handles.read` | note 10 | A: -. R: - |
 //! | `handles.unpin` | `fetch_sub` | AcqRel | `handles.read` | R: as above. A: note 10 | A: -. R: registry: a target whose limit was set by hand stays |
@@ -76,8 +86,10 @@
 //!    finds a slot retired goes to the map, whose lock orders it; the slot tells it nothing. Kept.
 //! 6. The value shown is the larger of the word's, which a read-modify-write reads newest, and the caller's own. Two snapshots of one
 //!    thread, or of two that speak to each other, can't go back by coherence alone. Kept.
-//! 7. The new tenant's first permit is taken under the lock of the shard that its key was entered under, and acquires `pool.reinstate`
-//!    besides.
+//! 7. The new tenant's first permit acquires `pool.reinstate`, whether it was asked for under the shard's lock or by a thread that remembers the
+//!    slot. Nobody else writes the words meanwhile: a permit in a magazine, on its way there or from there, counts as out, so there is none
+//!    when a slot retires. Two counts may come late and be the next tenant's, since no permit goes with them: a refusal, and the lap of
+//!    a call that gave its permit back before it counted it.
 //! 8. The arena isn't instrumented, so no model sees an index without its policy. With both relaxed a reader could hold an index before the
 //!    arena's entry is visible to it, and judge by the default policy. Needed.
 //! 9. Read and written under the tenant's lock, but for the last report of a tenant that is gone from the map, whose slot nobody else
@@ -92,14 +104,30 @@
 //! 12. An opener that sees the new version takes its permit after the limit fell, in the pool's order. Relaxed, it might announce before
 //!     that, under the old limit, and stamp the new version after the sweep has passed: a stash of the old limit in a magazine that
 //!     counts as of the new one. The announcement is a read-modify-write, which loom never shows in the past. Needed.
+//! 13. The sign stands only while no failure is in its window, by one pair: `clean.read`, and the Release of `clean.end`. A success sets it by
+//!     a CAS on the word that it had loaded before it looked at the window. The word counts the failures that began, so none began
+//!     between two equal values of it: one that begins after that load makes the CAS fail, or comes after it and takes the sign away. One
+//!     that began before has ended, since nobody was marking then: its mark happens before the look, which found none. A success that
+//!     goes by the sign reads nothing after it that would hang on it. Whoever has found a failure in the window (`calls.read`, `calls.write`) has
+//!     its beginning behind him, so he sees no sign that is older. Nothing of this asks for an order of the beginning or of the setting with
+//!     other words. Kept, so that a failure that takes a sign away comes after the success that set it.
+//! 14. All that a caller can meet of the next tenant descends from `pool.reinstate` or from the `gate.move` that began its first generation, both
+//!     later than the epoch, and was met with Acquire before the epoch is read. So the epoch's own pair adds nothing as long as it is read
+//!     in that place; models with the steps in another order fail (`teeth.rs`). Kept.
+//! 15. Which stripes a sweep goes by is decided by what its caller has seen. A stash that happened before it lies in a stripe that it sees, for its
+//!     giver had found that there. One that comes meanwhile may be missed: `Saturated` may be said then (R21), a lowered limit leaves it behind with
+//!     an old version, and a retirement fails on its announcement. Whoever retires a slot comes after all that was given back
+//!     (`pool.give`, `pool.retire`), so it sees the stripes where that was done.
 //!
 //! # Two words, one message
 //!
-//! Nothing rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles). Two places pass a
+//! Nothing rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles). Three places pass a
 //! message through one word about another:
 //!
 //! - Lowering a limit writes the pool's limit, then the version. A taker reads the version first: with the new one it sees the new
 //!   limit; with the old one it may take from a magazine opened under the old limit, until the sweep that follows has closed it. The call
 //!   that lowered the limit returns after that sweep.
+//! - A failure takes the sign away, then is written into the window. A success that sets it loads the sign's word first, then the window. No
+//!   read-back: what it missed in the window it finds in the sign's word, whose CAS fails.
 //! - A window word of another generation sends its finder back to the gate. The load order (word, then gate) and the writer's order (gate,
 //!   then word) make the gate's reading no older than the tag.

@@ -92,23 +92,6 @@ impl<K: Key> Engine<K> {
         Err(Refused::Retired)
     }
 
-    /// For models, whose threads remember nothing: where a key is, to ask there later.
-    #[cfg(portcullis_loom)]
-    pub fn remember(&self, key: &K) -> Option<(u32, u64)> {
-        self.registry.find(key, |slot| (slot.index, slot.words.epoch()))
-    }
-
-    /// For models: asks as [`admit`](Self::admit) does where the thread remembers the key; none if the map must be asked.
-    #[cfg(portcullis_loom)]
-    pub fn admit_where(&self, (slot, epoch): (u32, u64)) -> Option<Result<Permit<'_, K>, Rejection>> {
-        let slot = self.registry.slot(slot)?;
-        match self.admit_remembered(slot, epoch, false) {
-            Ok(token) => Some(Ok(Permit::new(self, slot, token))),
-            Err(Refused::Rejected(rejection)) => Some(Err(rejection)),
-            Err(Refused::Retired) => None,
-        }
-    }
-
     #[inline(never)]
     fn admit_remembered_slowly(&self, slot: &Slot<K>, gate: gate::Word, epoch: u64, is_async: bool) -> Answer {
         let is_pinned = || slot.words.epoch() == epoch;

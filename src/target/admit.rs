@@ -77,6 +77,35 @@ impl Words {
         Some(left)
     }
 
+    /// As an engine asks a slot that a thread remembers to be a key's: `Retired` if it was the key's at `epoch` and isn't any more.
+    #[cfg(portcullis_loom)]
+    pub fn admit_remembered<F: Fn() -> Now>(
+        &self,
+        policy: &Policy,
+        epoch: u64,
+        time: &Reading<F>,
+    ) -> (Result<Token, Refused>, Option<Change>) {
+        let is_pinned = || self.epoch() == epoch;
+        let gate = self.gate.load();
+        if let Some(token) = self.enter(gate, false, || time.now()) {
+            if is_pinned() {
+                return (Ok(token), None);
+            }
+            self.cancel();
+            return (Err(Refused::Retired), None);
+        }
+        let refusal = if gate.lets_pass() {
+            self.refuse_full(is_pinned).map(Answer::saturated)
+        } else {
+            self.refuse_waiting(gate, || time.now(), is_pinned).map(Answer::open)
+        };
+        let (answer, change) = match refusal {
+            Some(answer) => (answer, None),
+            None => self.admit_slowly(policy, false, time, is_pinned),
+        };
+        (answer.told(), change)
+    }
+
     /// Counts a refusal by its reason.
     fn refused(&self, refusal: Answer, is_pinned: impl FnOnce() -> bool) -> Answer {
         if !is_pinned() {

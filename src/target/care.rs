@@ -96,7 +96,7 @@ impl Words {
     }
 
     /// Makes the words a new tenant's. Only for whoever retired the bulkhead.
-    pub(crate) fn recycle(&self, policy: &Policy, salt: u32) {
+    pub fn recycle(&self, policy: &Policy, salt: u32) {
         if let Some(counters) = self.counters_if_any() {
             counters.reset();
         }

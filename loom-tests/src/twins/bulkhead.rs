@@ -1,6 +1,6 @@
 //! The permits of a bulkhead over the real words, with one step of the protocol done wrong.
 
-use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use portcullis::internals::{magazine, pool};
 
 use crate::room::Permits;
@@ -30,6 +30,17 @@ impl Flaw {
     pub const BATCH_LEFT: u8 = 6;
     /// A spill gives to the pool first and takes from the magazine after.
     pub const SPILL_FIRST: u8 = 7;
+
+    /// None, in a twin that grows, as those below do: one stripe, and a second once threads have met.
+    pub const NONE_GROWING: u8 = 8;
+    /// Once there are others, a sweep goes by those only.
+    pub const FIRST_FORGOTTEN: u8 = 9;
+    /// `Saturated` is said as if the stripe that was there first still were the only one.
+    pub const STILL_ALONE: u8 = 10;
+    /// The first stripe's magazine is closed as the second comes, and what it stashed goes nowhere.
+    pub const STASH_LEFT: u8 = 11;
+    /// What there was when a caller began is all that it looks at before it says `Saturated`.
+    pub const SEEN_EARLY: u8 = 12;
 }
 
 /// A bulkhead with one flaw.
@@ -38,6 +49,8 @@ pub struct Twin<const FLAW: u8> {
     pool: pool::Cell,
     version: AtomicU64,
     magazines: [magazine::Cell; STRIPES],
+    /// None if all stripes are there from the start.
+    has_grown: Option<AtomicBool>,
 }
 
 impl<const FLAW: u8> Twin<FLAW> {
@@ -47,8 +60,16 @@ impl<const FLAW: u8> Twin<FLAW> {
         }
     }
 
+    /// How many stripes there are.
+    fn count(&self) -> usize {
+        let has_grown = self.has_grown.as_ref().is_none_or(|grown| grown.load(Ordering::Acquire));
+        if has_grown { STRIPES } else { 1 }
+    }
+
     fn sweep(&self) {
-        self.magazines.iter().for_each(|magazine| self.close(magazine));
+        let count = self.count();
+        let first = usize::from(FLAW == Flaw::FIRST_FORGOTTEN && count > 1);
+        self.magazines[first..count].iter().for_each(|magazine| self.close(magazine));
     }
 
     fn open(&self, magazine: &magazine::Cell, version: u64) {
@@ -69,17 +90,28 @@ impl<const FLAW: u8> Twin<FLAW> {
 impl<const FLAW: u8> Permits for Twin<FLAW> {
     fn with_limit(limit: u32) -> Self {
         let magazines = std::array::from_fn(|_| magazine::Cell::default());
-        Self { pool: pool::Cell::new(limit), version: AtomicU64::new(0), magazines }
+        let has_grown = (FLAW >= Flaw::NONE_GROWING).then(|| AtomicBool::new(false));
+        Self { pool: pool::Cell::new(limit), version: AtomicU64::new(0), magazines, has_grown }
     }
 
     fn stripes(&self) -> usize {
         STRIPES
     }
 
+    fn meet(&self) {
+        if FLAW == Flaw::STASH_LEFT && self.magazines[0].close().is_some() {
+            self.pool.give(0, 1);
+        }
+        if let Some(has_grown) = &self.has_grown {
+            has_grown.store(true, Ordering::Release);
+        }
+    }
+
     fn acquire(&self, stripe: usize) -> bool {
-        let magazine = &self.magazines[stripe];
-        let mut swept = FLAW == Flaw::NO_SWEEP;
+        let is_alone = FLAW == Flaw::STILL_ALONE || (FLAW == Flaw::SEEN_EARLY && self.count() == 1);
+        let mut swept = FLAW == Flaw::NO_SWEEP || is_alone;
         loop {
+            let magazine = &self.magazines[stripe % self.count()];
             let version = self.version.load(Ordering::Acquire);
             let word = magazine.load();
             if !word.is_closed() && !word.is_open_under(version) {
@@ -90,12 +122,13 @@ impl<const FLAW: u8> Permits for Twin<FLAW> {
                 if magazine.take(word, next) {
                     return true;
                 }
+                self.meet();
                 continue;
             }
             let pool = self.pool.load();
-            let is_abundant = pool.limit() >= 4 * STRIPES as u64 * BATCH;
+            let is_abundant = pool.limit() >= 4 * self.count() as u64 * BATCH;
             let Some(one) = pool.taken(1) else {
-                if swept || pool.is_retired() || pool.open() == 0 {
+                if swept || pool.is_retired() || pool.open() == 0 || self.count() == 1 {
                     return false;
                 }
                 swept = true;
@@ -119,7 +152,7 @@ impl<const FLAW: u8> Permits for Twin<FLAW> {
     }
 
     fn release(&self, stripe: usize) {
-        let magazine = &self.magazines[stripe];
+        let magazine = &self.magazines[stripe % self.count()];
         let before = magazine.give(1, 1);
         if before.is_closed() {
             let one = if FLAW == Flaw::BLIND_DECREMENT {
