@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use http::header::{
-    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
+use http::uri::Authority;
 use http::{Request, Version};
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -41,6 +42,8 @@ pub(crate) fn prepare<B>(request: &mut Request<B>, peer: IpAddr) {
     strip_hop_by_hop(headers);
     headers.remove(HOST);
     headers.remove(EXPECT);
+    // Without it none are sent. They could say again what only the gateway may say.
+    headers.remove(TRAILER);
     if let Ok(peer) = HeaderValue::try_from(peer.to_canonical().to_string()) {
         append(headers, &FORWARDED_FOR, &peer);
     }
@@ -58,6 +61,27 @@ pub(crate) fn requested_host<B>(request: &Request<B>) -> Option<HeaderValue> {
         Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
         None => request.headers().get(HOST).cloned(),
     }
+}
+
+/// Whether it is clear which host is asked for: who stands before the gateway must not have understood another one.
+pub(crate) fn names_one_host<B>(request: &Request<B>) -> bool {
+    let lines = request.headers().get_all(HOST).iter().count();
+    let is_enough = lines == 1 || lines == 0 && request.version() != Version::HTTP_11;
+    is_enough && requested_host(request).is_none_or(|host| host.is_empty() || is_host(&host))
+}
+
+/// A host with or without a port, and no user before it.
+fn is_host(host: &HeaderValue) -> bool {
+    let authority = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    authority.is_some_and(|authority| !authority.as_str().contains('@'))
+}
+
+/// Whether nothing was done to the body for the way here but what hyper undoes: the upstream wouldn't be told of anything else.
+pub(crate) fn is_plain_or_chunked(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked =
+        codings.next().is_none_or(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
+    is_chunked && codings.next().is_none()
 }
 
 /// Adds to the end of a list, which becomes one line however many there were.

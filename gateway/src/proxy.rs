@@ -47,8 +47,8 @@ impl Proxy {
         request: Request<Incoming>,
         peer: SocketAddr,
     ) -> Result<Response<<Self as Handler>::Body>, Response<Full<Bytes>>> {
-        if asks_for_another_protocol(&request) {
-            return Err(Reply::no_upgrade().into_response());
+        if let Some(refusal) = refusal(&request) {
+            return Err(refusal.into_response());
         }
         let Some(way) = self.shared.live().routes().find(&request).cloned() else {
             return Err(Reply::no_route().into_response());
@@ -78,6 +78,19 @@ impl Proxy {
                 Err(Reply::failed(target, &error).into_response())
             }
         }
+    }
+}
+
+/// Why a request isn't even looked up.
+fn refusal<B>(request: &Request<B>) -> Option<Reply<'static>> {
+    if asks_for_another_protocol(request) {
+        Some(Reply::no_upgrade())
+    } else if !headers::names_one_host(request) {
+        Some(Reply::no_host())
+    } else if !headers::is_plain_or_chunked(request.headers()) {
+        Some(Reply::no_coding())
+    } else {
+        None
     }
 }
 

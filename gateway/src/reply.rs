@@ -83,6 +83,16 @@ impl<'a> Reply<'a> {
         Self::plain(StatusCode::NOT_IMPLEMENTED, "E501", "upgrade", "upgrades and tunnels are not supported")
     }
 
+    /// The request names no host, or more than one.
+    pub(crate) fn no_host() -> Self {
+        Self::plain(StatusCode::BAD_REQUEST, "E400", "host", "a request must name one host, with or without a port")
+    }
+
+    /// The body comes in a coding that nobody here takes off.
+    pub(crate) fn no_coding() -> Self {
+        Self::plain(StatusCode::NOT_IMPLEMENTED, "E501", "coding", "no transfer coding but chunked is supported")
+    }
+
     fn plain(status: StatusCode, code: &'static str, reason: &'static str, message: &str) -> Self {
         Self { status, code, target: None, reason, message: message.to_owned(), retry_after_ms: None }
     }

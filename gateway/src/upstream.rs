@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, Request, Response, Uri, Version, header};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, header};
+use http_body::Body;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -127,6 +128,10 @@ async fn attempt(
     };
     *request.uri_mut() = at(authority, request.uri());
     *request.version_mut() = Version::HTTP_11;
+    if !request.body().is_end_stream() && request.body().size_hint().exact().is_none() {
+        // For methods that seldom have a body, the client would leave out one whose length it doesn't know.
+        request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     let declared = shared.stream || request.extensions().get::<Stream>().is_some();
     let upload = request.body().progress();
     let answer = answer(client.request(request), shared.timeout, upload.as_deref()).await;

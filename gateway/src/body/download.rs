@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
 use super::Progress;
+use crate::headers::strip_hop_by_hop;
 
 pin_project_lite::pin_project! {
     /// The body of an upstream's answer.
@@ -81,6 +82,14 @@ impl Silence {
     }
 }
 
+/// Trailers are held to what the head was held to.
+fn without_hop_by_hop(mut frame: Frame<Bytes>) -> Frame<Bytes> {
+    if let Some(trailers) = frame.trailers_mut() {
+        strip_hop_by_hop(trailers);
+    }
+    frame
+}
+
 impl Body for Download {
     type Data = Bytes;
     type Error = DownloadError;
@@ -92,7 +101,7 @@ impl Body for Download {
                 if let Some(silence) = silence {
                     silence.waiting = false;
                 }
-                Poll::Ready(frame.map(|frame| frame.map_err(DownloadError::Broken)))
+                Poll::Ready(frame.map(|frame| frame.map(without_hop_by_hop).map_err(DownloadError::Broken)))
             }
             (Poll::Pending, None) => Poll::Pending,
             (Poll::Pending, Some(silence)) => silence.poll(cx, this.upload.as_deref()).map(|error| Some(Err(error))),
