@@ -7,7 +7,8 @@
 //! # What it doesn't do
 //!
 //! - TLS, in or out: put it behind something that ends TLS, and keep the upstreams on a network that needs none.
-//! - Upgrades (WebSocket) and tunnels: refused with 501.
+//! - Upgrades (WebSocket) and tunnels, and transfer codings but chunked: refused with 501.
+//! - Trailers of requests: dropped. Those of answers are passed on.
 //! - Retries: one attempt each; an upstream that fails is the caller's to judge.
 //! - Buffering: a client that sends or reads slowly holds a place of its target for as long. It isn't held against the
 //!   target, but it counts against its limit. One that takes nothing at all is cut off after `write_timeout`; over HTTP/2 only

@@ -14,6 +14,8 @@
 //!   write to another word (ARM with release-consistent loads; not x86). The next outcome then trips.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
+//! - A thread that remembers a slot which is handed to another key just then holds a permit of that one for a moment, before it sees whose the
+//!   slot is: with a limit of 1 the other key's caller may be told `Saturated` meanwhile.
 //! - A refusal by a slot that is handed to another key just then may be counted for that one. The answer itself is never another key's.
 //! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.
 //! - The lease of a probe ends on a whole second, so up to one second late. Waits end on a whole millisecond.

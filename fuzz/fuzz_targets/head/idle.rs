@@ -1,7 +1,7 @@
 //! When nothing more happens by itself: gateway, upstreams and client share one thread and a clock that stands still, so every step is
 //! caused by another one or by a socket.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
@@ -10,8 +10,10 @@ use tokio::sync::Notify;
 /// leaping to the next timer.
 static IDLE: Notify = Notify::const_new();
 
-/// Counts what has come in at this end: a hint that there may be more.
-static MOVES: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Counts what has come in at this end: a hint that there may be more.
+    static MOVES: Cell<u64> = const { Cell::new(0) };
+}
 
 /// The loopback hands over within the call that sends, so what was sent is there one look at the sockets later. The longest way
 /// without a step at this end is two looks: a connection is accepted, and an upstream is connected to.
@@ -24,16 +26,16 @@ pub fn runtime() -> Runtime {
 
 /// Something has come in.
 pub fn moved() {
-    MOVES.fetch_add(1, Ordering::Relaxed);
+    MOVES.set(MOVES.get() + 1);
 }
 
 /// Waits until nobody has anything to do any more. `look` takes what has come, and is asked again and again.
 pub async fn settle(mut look: impl FnMut()) {
     let mut quiet = 0;
     while quiet < LOOKS {
-        let before = MOVES.load(Ordering::Relaxed);
+        let before = MOVES.get();
         IDLE.notified().await;
         look();
-        quiet = if MOVES.load(Ordering::Relaxed) == before { quiet + 1 } else { 0 };
+        quiet = if MOVES.get() == before { quiet + 1 } else { 0 };
     }
 }
