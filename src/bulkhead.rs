@@ -538,4 +538,23 @@ mod tests {
         bulkhead.set_limit(1_999);
         assert!(!bulkhead.acquire_stashed(0));
     }
+
+    #[test]
+    fn a_lone_caller_needs_no_second_stripe() {
+        let bulkhead = Bulkhead::new(200);
+        for _ in 0..100 {
+            assert_eq!(take(&bulkhead, 0, 201), 200);
+            bulkhead.count(0, |refusals| &refusals.saturated);
+            (0..200).for_each(|_| bulkhead.release(0));
+        }
+        assert_eq!(bulkhead.stripes.count(), 1);
+    }
+
+    #[test]
+    fn a_refusal_with_one_stripe_leaves_it_open() {
+        let bulkhead = Bulkhead::new(200);
+        assert_eq!(take(&bulkhead, 0, 201), 200);
+        bulkhead.release(0);
+        assert!(bulkhead.acquire_stashed(0));
+    }
 }

@@ -152,3 +152,77 @@ impl Words {
         Brief::from_bits(self.brief.load(READ_BRIEF))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(policy: crate::PolicyBuilder) -> Words {
+        Words::new(&policy.build().unwrap())
+    }
+
+    #[test]
+    fn a_permit_at_hand_is_given_at_once() {
+        let words = words(Policy::builder().max_in_flight(1_000));
+        let gate = words.gate.load();
+        assert!(words.enter(gate, false, Now::default).is_none());
+        assert_eq!((words.bulkhead.acquire(0), words.bulkhead.acquire(1)), (Ok(()), Ok(())));
+        let [plain, timed] = [false, true].map(|is_async| words.enter(gate, is_async, || Now::from_millis(7)));
+        assert_eq!(plain.map(Token::started), Some(None));
+        assert_eq!(timed.map(Token::started), Some(Some(Now::from_millis(7))));
+        assert!(words.enter(gate::Word::open(1, 0, 5), false, Now::default).is_none());
+    }
+
+    #[test]
+    fn full_and_open_are_refused_at_once_and_counted_if_the_slot_is_the_callers() {
+        let words = words(Policy::builder().max_in_flight(1));
+        assert_eq!(words.refuse_full(|| true), None);
+        assert_eq!(words.bulkhead.acquire(0), Ok(()));
+        assert_eq!((words.refuse_full(|| false), words.refuse_full(|| true)), (None, Some(1)));
+
+        let open = gate::Word::open(1, 0, 5);
+        let at = |millis| move || Now::from_millis(millis);
+        assert_eq!(words.refuse_waiting(open, at(4), || true), Some(1_000_000));
+        assert_eq!(
+            (words.refuse_waiting(open, at(4), || false), words.refuse_waiting(open, at(5), || true)),
+            (None, None)
+        );
+        let forced = gate::Word::half_open(1, 0, 1, 0, 9);
+        assert_eq!(words.refuse_waiting(forced, at(0), || true), None);
+        let counted = words.bulkhead.refusals();
+        assert_eq!((counted.saturated, counted.open, counted.total()), (1, 1, 2));
+    }
+
+    #[test]
+    fn a_success_changes_nothing_where_the_window_is_full_and_clean_and_no_streak_is_on() {
+        let success = Ending::Settled(Outcome::Success);
+        let policy = || Policy::builder().window(crate::Window::calls(3)).min_calls(3).consecutive_failures(9);
+        let (words, policy) = (words(policy()), policy().build().unwrap());
+        let time = crate::time::Reading::new(Now::default);
+        let terms = Terms { policy: &policy, policy_version: 0 };
+        let token = || words.admit(&policy, false, &time).0.unwrap();
+        let end = |ending| {
+            let told = words.record(token(), Signs::default(), ending, terms, &time);
+            words.release();
+            told.0
+        };
+        for _ in 0..3 {
+            assert!(!words.is_unchanged_by(token(), success));
+            let _ = end(success);
+        }
+        assert!(words.is_unchanged_by(token(), success));
+        assert!(!words.is_unchanged_by(token(), Ending::Settled(Outcome::Failure)));
+        assert!(!words.is_unchanged_by(token(), Ending::Abandoned));
+        let _ = end(Ending::Settled(Outcome::Failure));
+        // The failure is in the window for three calls more, and the streak for one.
+        for _ in 0..3 {
+            assert!(!words.is_unchanged_by(token(), success));
+            let _ = end(success);
+        }
+        assert!(words.is_unchanged_by(token(), success));
+        let early = token();
+        let _ = words
+            .by_hand(Cause::ForcedOpen, Now::default(), |word| word.force(gate::State::ForcedOpen, Now::default()));
+        assert!(!words.is_unchanged_by(early, success));
+    }
+}

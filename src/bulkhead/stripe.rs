@@ -244,4 +244,19 @@ mod tests {
             assert!(std::ptr::eq(stripes.of(thread), all[thread % 4]));
         }
     }
+
+    #[test]
+    fn threads_that_live_at_once_have_different_numbers() {
+        let meet = std::sync::Barrier::new(3);
+        let numbers: Vec<usize> = std::thread::scope(|scope| {
+            let number = || {
+                let number = own();
+                meet.wait();
+                number
+            };
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(number)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2] && numbers[0] != numbers[2], "{numbers:?}");
+    }
 }

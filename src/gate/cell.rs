@@ -109,4 +109,11 @@ mod tests {
         assert_eq!(cell.apply(|word| word.trip(0, 99)), Applied::Stale);
         assert_eq!(cell.load(), Word::open(1, 0, 9));
     }
+
+    #[test]
+    fn a_slot_given_back_is_no_transition() {
+        let cell = Cell::from_bits(Word::half_open(3, 0, 1, 0, 9).bits());
+        assert_eq!(cell.apply(|word| word.probe_returned(3)), Applied::Stayed);
+        assert_eq!(cell.load().probes(), 0);
+    }
 }
