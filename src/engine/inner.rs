@@ -142,7 +142,9 @@ impl<K: Key> Engine<K> {
                 return Err(Rejection::Saturated { limit });
             }
         } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), || true) {
-            return Err(Rejection::Open { retry_after: Duration::from_nanos(nanos + self.clock.resolution()) });
+            return Err(Rejection::Open {
+                retry_after: Duration::from_nanos(nanos.saturating_add(self.clock.resolution())),
+            });
         }
         let answer = self.admit_slot_slowly(slot, is_async);
         answer.told().map(|token| Permit::new(self, slot, token)).map_err(Self::rejection)
