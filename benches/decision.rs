@@ -13,7 +13,10 @@ const KEY: &str = "core-banking.eu-west-1.example.com:443";
 
 fn engine(policy: PolicyBuilder) -> Engine {
     // A standing clock: the price of reading one is a row of its own.
-    let (clock, _) = Clock::mock();
+    engine_by(Clock::mock().0, policy)
+}
+
+fn engine_by(clock: Clock, policy: PolicyBuilder) -> Engine {
     let policy = policy.build().unwrap_or_else(|error| panic!("the policy of a bench builds: {error}"));
     Engine::builder().policy(policy).clock(clock).build()
 }

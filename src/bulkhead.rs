@@ -78,9 +78,26 @@ impl Bulkhead {
         Self { version: AtomicU64::new(0), pool: pool::Cell::new(limit), stripes }
     }
 
+    /// What `thread` writes.
+    #[inline]
+    pub fn stripe(&self, thread: usize) -> &Stripe {
+        self.stripes.of(thread)
+    }
+
+    /// What all threads write.
+    pub fn each_stripe(&self) -> impl Iterator<Item = &Stripe> + Clone {
+        self.stripes.iter()
+    }
+
+    /// Notes that two threads met on a word of a stripe.
+    #[cold]
+    pub fn meet(&self) {
+        self.stripes.meet();
+    }
+
     #[inline]
     fn magazine(&self, thread: usize) -> &magazine::Cell {
-        &self.stripes.of(thread).magazine
+        &self.stripe(thread).magazine
     }
 
     /// Whether the limit is large enough that stashes can't make a target look full that isn't.
@@ -331,11 +348,6 @@ impl Bulkhead {
         let bulkhead = Self::new(limit);
         let _ = bulkhead.magazine(0).give(0, settled);
         bulkhead
-    }
-
-    /// As if the caller had met another thread on a word.
-    pub fn meet(&self) {
-        self.stripes.meet();
     }
 
     #[must_use]

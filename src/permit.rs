@@ -174,7 +174,9 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     #[inline]
     pub fn settle(mut self, outcome: Outcome) -> Settled {
         match (self.token.take(), self.engine.slot(self.slot)) {
-            (Some(token), Some(slot)) => self.engine.settle_seen(slot, token, self.signs, Ending::Settled(outcome)),
+            (Some(token), Some(slot)) => {
+                self.engine.settle_seen(slot, token, self.signs, Ending::Settled(outcome), None)
+            }
             // A permit's slot exists as long as its engine, and its token until it is settled.
             _ => Settled::Stale,
         }
@@ -237,7 +239,7 @@ impl<E: Deref<Target = Engine<K>>, K: Key> Drop for OwnedPermit<E, K> {
         if self.is_recorded {
             slot.words.release_held();
         } else {
-            self.engine.settle_seen(slot, token, self.signs, dropped());
+            self.engine.settle_seen(slot, token, self.signs, dropped(), None);
         }
     }
 }

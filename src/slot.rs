@@ -210,10 +210,10 @@ mod tests {
         let sizes = (
             size_of::<Slot<String>>(),
             crate::target::RARE_BYTES,
-            crate::window::buckets::CHUNK_BYTES,
+            crate::window::marks::CHUNK_BYTES,
             size_of::<Policy>(),
         );
-        let most = (256, 208, 192, 136);
+        let most = (256, 192, 128, 136);
         assert!(
             sizes.0 <= most.0 && sizes.1 <= most.1 && sizes.2 <= most.2 && sizes.3 <= most.3,
             "{sizes:?} bytes, the docs say {most:?}"

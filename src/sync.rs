@@ -10,9 +10,11 @@ mod modelled;
 pub(crate) use portable_atomic::{AtomicU32, AtomicU64, AtomicU128};
 
 #[cfg(portcullis_loom)]
-pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Later, Map, Role, role};
+pub(crate) use modelled::{AtomicU32, AtomicU64, AtomicU128, Entry, Later, Map, Role, fence, role};
 
 pub(crate) use std::sync::atomic::Ordering;
+#[cfg(not(portcullis_loom))]
+pub(crate) use std::sync::atomic::fence;
 
 /// An ordering, named by its role in the protocol.
 #[cfg(not(portcullis_loom))]
@@ -76,13 +78,14 @@ impl<T> Later<T> {
     }
 }
 
-/// A boxed value made on first use. The model makes it at once: loom's objects must be born before threads share them.
+/// A boxed value made on first use: a pointer, so that what is seldom needed costs a slot 8 bytes. The model makes it at once: loom's
+/// objects must be born before threads share them.
 #[derive(Debug)]
-pub(crate) struct Lazy<T>(std::sync::OnceLock<Box<T>>);
+pub(crate) struct Lazy<T>(once_cell::race::OnceBox<T>);
 
 impl<T: Default> Default for Lazy<T> {
     fn default() -> Self {
-        let lazy = Self(std::sync::OnceLock::new());
+        let lazy = Self(once_cell::race::OnceBox::new());
         if cfg!(portcullis_loom) {
             lazy.force();
         }
@@ -94,7 +97,7 @@ impl<T: Default> Lazy<T> {
     /// The value if anybody made it.
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
-        self.0.get().map(|boxed| &**boxed)
+        self.0.get()
     }
 
     /// The value, made now if need be.

@@ -27,7 +27,7 @@ use crate::rejection::Rejection;
 use crate::sync::{AtomicU32, AtomicU64, Lazy, Ordering, Role, role};
 use crate::time::Now;
 use crate::trip::Evidence;
-use crate::window::{buckets, calls, clean, streak};
+use crate::window::{buckets, calls, clean, marks, streak};
 
 /// Acquire: pairs with `NEXT_EPOCH`; whoever still sees the epoch it knows asks the tenant it means.
 const READ_EPOCH: Role = role("epoch.read", Ordering::Acquire);
@@ -53,23 +53,26 @@ pub struct Words {
     /// What makes this target's jitter its own; written while nobody calls.
     salt: AtomicU32,
     pub bulkhead: Bulkhead,
-    /// The most successes that a snapshot has shown.
-    pub(crate) success_seen: Counter,
     pub calls: calls::Cell,
     pub streak: streak::Cell,
     rare: Lazy<Rare>,
+    /// The most successes that a snapshot has shown.
+    pub(crate) success_seen: Counter,
     /// Tenants that the words have had; never wraps.
     epoch: AtomicU64,
 }
 
 /// What a healthy target with a window of calls never needs.
+///
+/// The first line is what each failure writes, the sign at its end.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 struct Rare {
     counters: Counters,
-    slow_calls: calls::Cell,
-    ring: buckets::Ring,
     /// Probes settled as ignored in a row.
     ignored: streak::Cell,
+    marks: marks::Marks,
+    slow_calls: calls::Cell,
 }
 
 /// What the first failure, refusal or hold of a target takes.
@@ -101,6 +104,19 @@ pub enum Ending {
     Abandoned,
     /// Dropped while its thread panicked.
     Panicked,
+}
+
+/// What a success came to without a look at the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    Recorded,
+    /// Counted; with it or before it a rule may have been met, as far as this sign tells.
+    Counted {
+        sign: buckets::Word,
+        at: Now,
+    },
+    /// Nothing is recorded yet.
+    Not,
 }
 
 /// A transition that this thread made, to be reported once it holds nothing.
@@ -139,10 +155,10 @@ impl Words {
             brief: AtomicU32::new(Brief::from(policy).bits()),
             salt: AtomicU32::new(0),
             bulkhead: Bulkhead::new(policy.limit),
-            success_seen: Counter::default(),
             calls: calls::Cell::default(),
             streak: streak::Cell::default(),
             rare: Lazy::default(),
+            success_seen: Counter::default(),
             epoch: AtomicU64::new(0),
         }
     }
@@ -201,28 +217,29 @@ mod tests {
         let time = crate::time::Reading::new(Now::default);
         let terms = Terms { policy: &policy, policy_version: 0 };
         let token = || words.admit(&policy, false, &time).0.unwrap();
+        let is_recorded = |token, ending| words.settle_at_once(token, ending, Now::default) == AtOnce::Recorded;
         let end = |ending| {
             let told = words.record(token(), Signs::default(), ending, terms, &time);
             words.release();
             told.0
         };
         for _ in 0..3 {
-            assert!(!words.is_unchanged_by(token(), success));
+            assert!(!is_recorded(token(), success));
             let _ = end(success);
         }
-        assert!(words.is_unchanged_by(token(), success));
-        assert!(!words.is_unchanged_by(token(), Ending::Settled(Outcome::Failure)));
-        assert!(!words.is_unchanged_by(token(), Ending::Abandoned));
+        assert!(is_recorded(token(), success));
+        assert!(!is_recorded(token(), Ending::Settled(Outcome::Failure)));
+        assert!(!is_recorded(token(), Ending::Abandoned));
         let _ = end(Ending::Settled(Outcome::Failure));
         // The failure is in the window for three calls more, and the streak for one.
         for _ in 0..3 {
-            assert!(!words.is_unchanged_by(token(), success));
+            assert!(!is_recorded(token(), success));
             let _ = end(success);
         }
-        assert!(words.is_unchanged_by(token(), success));
+        assert!(is_recorded(token(), success));
         let early = token();
         let _ = words
             .by_hand(Cause::ForcedOpen, Now::default(), |word| word.force(gate::State::ForcedOpen, Now::default()));
-        assert!(!words.is_unchanged_by(early, success));
+        assert!(!is_recorded(early, success));
     }
 }

@@ -60,9 +60,18 @@ const fn reaches(part: u64, whole: u64, rate_bp: u32) -> bool {
 impl Policy {
     /// Every rule that the counts meet, in order.
     pub(crate) fn met(&self, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
-        let enough = counts.calls >= u64::from(self.min_calls) && counts.calls > 0;
+        let is_enough = counts.calls >= u64::from(self.min_calls) && counts.calls > 0;
+        self.met_if(is_enough, streak, counts)
+    }
+
+    /// Whether a rule could be met with these failures and slow calls among so many calls or more: with more the rates only fall.
+    pub(crate) fn could_meet(&self, streak: u64, counts: Counts) -> bool {
+        self.met_if(true, streak, counts).next().is_some()
+    }
+
+    fn met_if(&self, is_enough: bool, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
         let rate = move |rule, count, rate_bp: Option<u32>| {
-            let rate_bp = rate_bp.filter(|rate_bp| enough && reaches(count, counts.calls, *rate_bp))?;
+            let rate_bp = rate_bp.filter(|rate_bp| is_enough && reaches(count, counts.calls, *rate_bp))?;
             Some(Met { rule, count, calls: counts.calls, threshold: u64::from(rate_bp) })
         };
         let number = |rule, count, calls, threshold: Option<u32>| {

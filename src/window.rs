@@ -2,26 +2,31 @@
 //!
 //! - A window belongs to one generation of its target and is empty when that begins; each word carries its generation, and
 //!   a word of an earlier one counts as empty.
-//! - [`calls`] is exact over the last N outcomes. [`buckets`] covers the window's length less at most one bucket.
+//! - [`calls`] is exact over the last N outcomes. A [`ring`] of [`buckets`] covers the window's length less at most one bucket.
 //! - An outcome of an earlier generation is never counted. Which of two is older can't be told from the tags alone, since
 //!   they wrap: the gate, read after the word, decides (protocol K).
 
 pub mod buckets;
 pub mod calls;
 pub mod clean;
+pub mod lane;
+pub mod marks;
+pub mod ring;
 pub mod streak;
 
 use std::time::Duration;
 
+use crate::gate;
 use crate::policy::PolicyError;
+use crate::time::Now;
 
 /// The most calls that the exact window holds: what fits a 128-bit word beside its generation.
-const MOST_CALLS: u32 = 100;
+pub(crate) const MOST_CALLS: u32 = 100;
 /// The most calls that one bucket counts before it stands still.
 const MOST_IN_TIME: u32 = buckets::MOST_COUNTED;
 const MOST_BUCKETS: u32 = buckets::MOST_BUCKETS;
 const DEFAULT_BUCKETS: u32 = 10;
-const LONGEST: Duration = Duration::from_hours(24);
+pub(crate) const LONGEST: Duration = Duration::from_hours(24);
 
 /// The stretch of past calls that rates and counts are judged on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +118,14 @@ impl Geometry {
     }
 }
 
+impl Geometry {
+    /// What a window of time shows in CLOSED; none if it isn't one.
+    pub(crate) fn view(self, gate: gate::Word, now: impl FnOnce() -> Now) -> Option<buckets::View> {
+        let Self::Time { width_ms, buckets } = self else { return None };
+        Some(buckets::View::new(gate.generation(), gate.tick(), width_ms, buckets, now()))
+    }
+}
+
 impl From<Geometry> for Window {
     fn from(geometry: Geometry) -> Self {
         match geometry {
@@ -148,6 +161,15 @@ pub enum Recorded<T> {
     Counted(T),
     /// Of an earlier generation than the gate's: nothing was written.
     Stale,
+}
+
+impl<T> Recorded<T> {
+    pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> Recorded<U> {
+        match self {
+            Self::Counted(value) => Recorded::Counted(with(value)),
+            Self::Stale => Recorded::Stale,
+        }
+    }
 }
 
 /// Whether the word of another generation, just loaded, may be reset: only if the outcome's own is still the gate's.

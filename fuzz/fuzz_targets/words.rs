@@ -3,7 +3,10 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use portcullis::internals::{Admission, GateWord, Now, ProbeRules, Step, buckets, calls, magazine, pool, streak};
+use portcullis::internals::{
+    Admission, Counts, Gate, GateWord, Now, ProbeRules, Recorded, Step, buckets, calls, lane, magazine, marks, pool,
+    ring, streak,
+};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -84,13 +87,25 @@ fn windows(input: &Input) {
     assert!(next.count() >= 1 && next.start() >= word.start());
     let view = buckets::View::new(
         input.generation,
-        input.start,
+        input.start % (1 << 36),
         u64::from(input.width) + 1,
         u32::from(input.buckets % 64) + 1,
         Now::from_nanos(input.now),
     );
-    let counts = buckets::Ring::default().counts(&view);
-    assert_eq!((counts.calls, counts.failures), (0, 0));
+    // Whatever the moment, a call is counted once, and found again by its bucket; a new word is of generation 0.
+    let (lane, marks, gate) = (lane::Lane::default(), marks::Marks::default(), Gate::default());
+    let window = || ring::counts(&view, &marks, &std::iter::once(&lane));
+    assert_eq!(window(), Counts::default());
+    let recorded = ring::Ring::new(&lane, std::iter::once(&lane), &marks).record(&view, input.failed, false, &gate);
+    assert_eq!(recorded != Recorded::Stale, input.generation.is_multiple_of(16));
+    if recorded != Recorded::Stale {
+        assert_eq!((window().calls, window().failures), (1, u64::from(input.failed)));
+        let is_again = match lane.count_again(input.generation, Now::from_nanos(input.now).tick()) {
+            lane::Again::Counted(_) => 1,
+            lane::Again::Met | lane::Again::Elsewhere => 0,
+        };
+        assert_eq!(window().calls, 1 + is_again);
+    }
 }
 
 fn bulkhead(input: &Input) {

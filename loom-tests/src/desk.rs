@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
 use portcullis::internals::{
-    Change, Counts, Ending, GateWord, Now, Reading, Refused, Signs, Step, Terms, Token, Words,
+    AtOnce, Change, Counts, Ending, GateWord, Now, Reading, Refused, Signs, Step, Terms, Token, Words,
 };
 use portcullis::{Cause, Outcome, Policy, PolicyBuilder, Settled};
 
@@ -100,11 +100,13 @@ impl Desk {
 
     /// Settles a success as the engine does: one that changes nothing isn't recorded.
     pub fn succeed(&self, token: Token) -> Said {
-        if !self.words.is_unchanged_by(token, Ending::Settled(Outcome::Success)) {
-            return self.settle(token, Outcome::Success);
+        match self.words.settle_at_once(token, Ending::Settled(Outcome::Success), Now::default) {
+            AtOnce::Recorded => {
+                self.words.release();
+                ("unchanged", None)
+            }
+            AtOnce::Counted { .. } | AtOnce::Not => self.settle(token, Outcome::Success),
         }
-        self.words.release();
-        ("unchanged", None)
     }
 
     /// Records how a call ended, and gives its permit back last.

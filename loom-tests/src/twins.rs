@@ -7,6 +7,7 @@ mod ledger;
 mod lodging;
 mod refusals;
 mod shelf;
+mod timed;
 mod windows;
 
 pub use bulkhead::{Flaw, Twin};
@@ -15,4 +16,8 @@ pub use ledger::{Fault, Signed};
 pub use lodging::{Lapse, Lodging};
 pub use refusals::{Slate, Slip};
 pub use shelf::{Haste, Shelf};
+pub use timed::{
+    Slack, Timed, a_failure_after_the_judgement, a_failure_and_the_last_call, a_policy_after_the_judgement,
+    two_last_calls,
+};
 pub use windows::{SplitBucket, Tagged};

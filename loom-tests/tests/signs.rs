@@ -5,7 +5,9 @@
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom_tests::desk::{Desk, build};
 use loom_tests::model;
-use portcullis::internals::{Admission, Applied, Ending, Gate, GateWord, Now, ProbeRules, Recorded, calls, streak};
+use portcullis::internals::{
+    Admission, Applied, AtOnce, Ending, Gate, GateWord, Now, ProbeRules, Recorded, calls, streak,
+};
 use portcullis::{Outcome, Policy, State, Window};
 
 const NOW: Now = Now::from_millis(20_000);
@@ -228,7 +230,9 @@ fn a_policy_carries_what_its_setter_wrote() {
                 true
             },
             |(desk, written)| {
-                let is_before = desk.words.is_unchanged_by(desk.granted(0), Ending::Settled(Outcome::Success));
+                let is_before =
+                    desk.words.settle_at_once(desk.granted(0), Ending::Settled(Outcome::Success), Now::default)
+                        == AtOnce::Recorded;
                 assert!(is_before || written.load(Relaxed) == 1, "a policy came without what its setter wrote");
                 is_before
             },

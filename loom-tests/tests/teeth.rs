@@ -2,10 +2,10 @@
 
 use loom_tests::desk::{Desk, build};
 use loom_tests::twins::{
-    Fault, Flaw, Haste, Lapse, Shelf, Signed, Slate, Slip, SplitBucket, Tagged, Twin, ask_and_enter_anyway,
+    Fault, Flaw, Haste, Lapse, Shelf, Signed, Slack, Slate, Slip, SplitBucket, Tagged, Twin, ask_and_enter_anyway,
     ask_slot_first, trip_blindly,
 };
-use loom_tests::{ledger, model, scenes};
+use loom_tests::{ledger, model, scenes, twins};
 use portcullis::internals::{Bulkhead, Ending, Gate, GateWord, Now, ProbeRules};
 use portcullis::{Cause, Outcome, Policy, State};
 
@@ -402,4 +402,28 @@ fn a_slot_opened_before_its_counts_start_again() {
         bulkhead.reinstate(1);
         bulkhead.reset_counts();
     });
+}
+
+#[test]
+#[should_panic(expected = "a rule was met and nobody saw it")]
+fn a_sign_read_before_the_call_is_counted() {
+    twins::a_failure_and_the_last_call::<{ Slack::SIGN_FIRST }>("teeth: a sign read before the call is counted");
+}
+
+#[test]
+#[should_panic(expected = "a rule was met and nobody saw it")]
+fn a_failure_marked_after_its_look_at_the_calls() {
+    twins::a_failure_and_the_last_call::<{ Slack::MARKED_LAST }>("teeth: a failure marked after its look at the calls");
+}
+
+#[test]
+#[should_panic(expected = "a failure was taken for judged")]
+fn a_judgement_noted_under_a_later_sign() {
+    twins::a_failure_after_the_judgement::<{ Slack::NOTED_LATE }>("teeth: a judgement noted under a later sign");
+}
+
+#[test]
+#[should_panic(expected = "a policy was taken for judged by")]
+fn a_policy_read_before_the_sign() {
+    twins::a_policy_after_the_judgement::<{ Slack::POLICY_FIRST }>("teeth: a policy read before the sign");
 }

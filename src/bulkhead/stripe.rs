@@ -13,7 +13,8 @@ use crossbeam_utils::CachePadded;
 
 use super::magazine;
 use crate::counters::Refusals;
-use crate::sync::{AtomicU32, Later, Ordering, Role, role};
+use crate::sync::{AtomicU32, Later, Lazy, Ordering, Role, role};
+use crate::window::lane::Lane;
 
 /// Times that threads must have met before a target gets its stripes: two calls that meet once a day are no reason.
 const MEETINGS: u32 = if cfg!(portcullis_loom) { 1 } else { 16 };
@@ -35,6 +36,8 @@ const MEET: Role = role("meetings.raise", Ordering::Relaxed);
 pub struct Stripe {
     pub magazine: magazine::Cell,
     pub refusals: Refusals,
+    /// Calls of a window of time, where the policy has one.
+    pub(crate) lane: Lazy<CachePadded<Lane>>,
 }
 
 /// The stripes of one target, a power of two.
@@ -91,7 +94,7 @@ impl Stripes {
         if index == 0 { &self.first } else { others.get(index - 1).map_or(&self.first, |padded| &**padded) }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Stripe> {
+    pub fn iter(&self) -> impl Iterator<Item = &Stripe> + Clone {
         let others = self.others.get().into_iter().flatten();
         std::iter::once(&self.first).chain(others.map(|padded| &**padded))
     }
@@ -111,7 +114,7 @@ impl Stripes {
     /// Counts from zero again, for a new tenant. Only while the bulkhead is retired.
     pub fn reset_counts(&self) {
         self.laps.store(0, RESET_LAPS);
-        for Stripe { magazine, refusals } in self.iter() {
+        for Stripe { magazine, refusals, .. } in self.iter() {
             magazine.reset();
             refusals.reset();
         }

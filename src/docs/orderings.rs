@@ -22,8 +22,13 @@
 //! | `clean.set` | CAS | AcqRel | `clean.read` | note 13 | A: -. R: - |
 //! | `clean.begin` | CAS | AcqRel | `clean.set` | note 13 | A: -. R: - |
 //! | `clean.end` | `fetch_sub` | AcqRel | `clean.read` | R: the failure is in the window before nobody is marking. A: note 13 | A: -. R: clean: a failure that was seen is never skipped |
-//! | `bucket.read` | load, lost CAS | Acquire | `bucket.write` | as `streak.read`; and a reader takes the failures first, so whoever sees a failure sees its call | buckets: a straggler of the old generation counts in no new bucket |
+//! | `bucket.read` | load, lost CAS | Acquire | `bucket.write`, `bucket.count` | as `streak.read`; and a reader takes the failures first, so whoever sees a failure sees its call | buckets: a straggler of the old generation counts in no new bucket |
 //! | `bucket.write` | CAS | AcqRel | `bucket.read` | R: as `streak.write`; a call is counted before its failure. A: note 1 | A: -. R: buckets: a straggler of the old generation counts in no new bucket |
+//! | `bucket.count` | CAS | SeqCst | `bucket.sign`, `ring.look` | of a success that counts and a failure that looks for calls, one sees the other; note 16 | - |
+//! | `bucket.sign` | load | SeqCst | `bucket.count`, `ring.look` | as above | ring: of a failure and the success that completes min_calls one sees both |
+//! | `ring.look` | fence | SeqCst | each other, `bucket.count`, `bucket.sign` | as above, for outcomes that look further than at the sign | ring: of a failure and the success that completes min_calls one sees both |
+//! | `lane.hint` | load, store | Relaxed | - | a hint: the bucket's own word confirms it, and is of the generation that the hint names | nothing to weaken |
+//! | `lane.judged` | load, store | Relaxed | - | note 17 | nothing to weaken |
 //! | `magazine.read` | load, lost CAS | Acquire | `magazine.give` | a call seen as settled has its ending counted | registry: a snapshot shows no success that was none |
 //! | `magazine.take` | CAS | Acquire | `magazine.give` | a permit's taker comes after the call that gave it back | messages: a stashed permit carries it though the magazine looks untouched |
 //! | `magazine.give` | `fetch_add` | AcqRel | take, close, withdraw | R: as above. A: note 2 | A: -. R: messages: a permit swept by a third carries it |
@@ -119,10 +124,22 @@
 //!     an old version, and a retirement fails on its announcement. Whoever retires a slot comes after all that was given back
 //!     (`pool.give`, `pool.retire`), so it sees the stripes where that was done.
 //!
+//! 16. A window of time is written in two places: a success counts on its own stripe, a failure marks what all share, and each then reads the
+//!     other's. That one of the two sees both needs one order of all four. Let the success miss the failure's sign: its load (SeqCst)
+//!     comes before the fence that follows the sign's CAS, and its count (SeqCst) before its load; so what the failure reads after its fence
+//!     holds the count. Two successes, two failures, and a call that isn't counted at once have the fence on both sides. A stripe's lane
+//!     is made by a call that has the fence after it: where a failure misses the lane, that call's look comes after the failure's fence, and
+//!     sees its sign and all that was counted in the lane meanwhile. Loom takes SeqCst accesses for AcqRel; the facade gives the models
+//!     a fence before each of them, which orders more than the access does, and makes the one before the count idle. So the argument stands
+//!     beside the models, not behind them.
+//! 17. Who finds the sign as it was when his stripe was judged has read that sign himself, and no failure or policy came between: calls have,
+//!     which lower every rate. The judgement read the policy after that sign, and a policy that comes later changes it. So the note
+//!     carries nothing but itself.
+//!
 //! # Two words, one message
 //!
-//! Nothing rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles). Three places pass a
-//! message through one word about another:
+//! One place rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles): the window of time,
+//! note 16. Three places pass a message through one word about another:
 //!
 //! - Lowering a limit writes the pool's limit, then the version. A taker reads the version first: with the new one it sees the new
 //!   limit; with the old one it may take from a magazine opened under the old limit, until the sweep that follows has closed it. The call

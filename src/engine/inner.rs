@@ -15,8 +15,9 @@ use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
-use crate::target::{Answer, Change, Ending, Refused, Signs, Terms, Token};
+use crate::target::{Answer, AtOnce, Change, Ending, Refused, Signs, Terms, Token};
 use crate::time::{Now, Reading};
+use crate::window::buckets;
 
 impl<K: Key> Engine<K> {
     #[inline]
@@ -189,21 +190,39 @@ impl<K: Key> Engine<K> {
     /// Settles a permit: record, release, and only then tell.
     #[inline(always)]
     pub(crate) fn settle(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        if slot.words.is_unchanged_by(token, ending) {
-            slot.words.release();
-            return Settled::Recorded;
+        let time = Reading::new(|| self.read_clock());
+        match slot.words.settle_at_once(token, ending, || time.now()) {
+            AtOnce::Recorded => slot.words.release(),
+            AtOnce::Counted { sign, at } => self.judge(slot, token, sign, at),
+            AtOnce::Not => return self.settle_slowly(slot, token, ending, time.taken()),
         }
-        self.settle_slowly(slot, token, ending)
+        Settled::Recorded
+    }
+
+    /// Settles a success that is counted.
+    #[inline(never)]
+    fn judge(&self, slot: &Slot<K>, token: Token, sign: buckets::Word, at: Now) {
+        let change = slot.words.judge(token, sign, at, self.terms(slot));
+        let report = change.and_then(|change| self.describe(slot, change));
+        slot.words.release();
+        self.tell(report);
     }
 
     #[inline(never)]
-    fn settle_slowly(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        self.settle_seen(slot, token, Signs::default(), ending)
+    fn settle_slowly(&self, slot: &Slot<K>, token: Token, ending: Ending, at: Option<Now>) -> Settled {
+        self.settle_seen(slot, token, Signs::default(), ending, at)
     }
 
-    /// Settles a permit of whose call something was seen.
-    pub(crate) fn settle_seen(&self, slot: &Slot<K>, token: Token, signs: Signs, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, signs, ending);
+    /// Settles a permit of whose call something was seen; `at` if the clock was read already.
+    pub(crate) fn settle_seen(
+        &self,
+        slot: &Slot<K>,
+        token: Token,
+        signs: Signs,
+        ending: Ending,
+        at: Option<Now>,
+    ) -> Settled {
+        let (settled, report) = self.note(slot, token, signs, ending, at);
         slot.words.release();
         self.tell(report);
         settled
@@ -211,7 +230,7 @@ impl<K: Key> Engine<K> {
 
     /// Records how a permit's call ended; its bulkhead slot stays taken.
     pub(crate) fn record(&self, slot: &Slot<K>, token: Token, signs: Signs, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, signs, ending);
+        let (settled, report) = self.note(slot, token, signs, ending, None);
         slot.words.hold();
         self.tell(report);
         settled
@@ -223,8 +242,9 @@ impl<K: Key> Engine<K> {
         token: Token,
         signs: Signs,
         ending: Ending,
+        at: Option<Now>,
     ) -> (Settled, Option<Arc<Transition<K>>>) {
-        let time = Reading::new(|| self.read_clock());
+        let time = Reading::new(|| at.unwrap_or_else(|| self.read_clock()));
         let (settled, change) = slot.words.record(token, signs, ending, self.terms(slot), &time);
         (settled, change.and_then(|change| self.describe(slot, change)))
     }

@@ -13,18 +13,23 @@ const _: () = assert!(CALLS.end() <= 32);
 
 /// No number of calls: the policy must be asked.
 const ASK: u64 = CALLS.max();
+/// Neither: a window of time.
+const TIME: u64 = ASK - 1;
+const _: () = assert!(TIME > crate::window::MOST_CALLS as u64);
 
 /// A policy's brief.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief(u32);
 
-/// The window that a success must leave as it was.
+/// What a success must look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clean {
     /// None that a success could change.
     Nothing,
     /// The last so many calls, without a failure.
     Calls(u32),
+    /// A window of time, among whose calls it counts.
+    Time,
     /// Only the policy can tell.
     Ask,
 }
@@ -55,6 +60,7 @@ impl Brief {
         match CALLS.get(self.0 as u64) {
             0 => Clean::Nothing,
             ASK => Clean::Ask,
+            TIME => Clean::Time,
             calls => Clean::Calls(calls as u32),
         }
     }
@@ -67,7 +73,7 @@ impl From<&Policy> for Brief {
             _ if policy.slow_call_nanos.is_some() => ASK,
             None => 0,
             Some(Geometry::Calls(calls)) => calls.into(),
-            Some(Geometry::Time { .. }) => ASK,
+            Some(Geometry::Time { .. }) => TIME,
         };
         let bits = TIMED.set(0, policy.times_calls().into());
         let bits = CALLS.set(STREAK.set(bits, policy.consecutive_failures.is_some().into()), calls);
@@ -94,7 +100,7 @@ mod tests {
         assert_eq!(brief(policy()), (false, false, Clean::Calls(100)));
         assert_eq!(brief(policy().window(Window::calls(1))), (false, false, Clean::Calls(1)));
         assert_eq!(brief(policy().no_window().consecutive_failures(3)), (false, true, Clean::Nothing));
-        assert_eq!(brief(policy().window(Window::time(second))), (false, false, Clean::Ask));
+        assert_eq!(brief(policy().window(Window::time(second))), (false, false, Clean::Time));
         assert_eq!(brief(policy().slow_call(second)), (true, false, Clean::Ask));
         let abandoned = policy().on_abandon(OnAbandon::FailureAfter(second));
         assert_eq!(brief(abandoned), (true, false, Clean::Calls(100)));

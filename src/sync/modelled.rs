@@ -29,6 +29,7 @@ static WEAKENED: LazyLock<Option<(String, Ordering)>> = LazyLock::new(|| {
         "Relaxed" => Ordering::Relaxed,
         "Acquire" => Ordering::Acquire,
         "Release" => Ordering::Release,
+        "AcqRel" => Ordering::AcqRel,
         _ => panic!("{ordering} isn't weaker than anything"),
     };
     Some((name.to_owned(), ordering))
@@ -48,6 +49,26 @@ impl Role {
             _ => self.ordering,
         }
     }
+
+    /// As a load has it.
+    fn of_load(self) -> Ordering {
+        match self.ordering() {
+            Ordering::AcqRel => Ordering::Acquire,
+            ordering => ordering,
+        }
+    }
+
+    /// Loom takes a sequentially consistent access for AcqRel, and knows fences: one before each such access is how processors have them
+    /// that know no such accesses either.
+    fn fence(self) {
+        if self.ordering() == Ordering::SeqCst {
+            atomic::fence(Ordering::SeqCst);
+        }
+    }
+}
+
+pub(crate) fn fence(role: Role) {
+    atomic::fence(role.ordering());
 }
 
 macro_rules! atomic {
@@ -62,7 +83,8 @@ macro_rules! atomic {
             }
 
             pub(crate) fn load(&self, role: Role) -> $word {
-                self.0.load(role.ordering())
+                role.fence();
+                self.0.load(role.of_load())
             }
 
             pub(crate) fn store(&self, value: $word, role: Role) {
@@ -97,6 +119,7 @@ macro_rules! atomic {
                 won: Role,
                 lost: Role,
             ) -> Result<$word, $word> {
+                won.fence();
                 self.0.compare_exchange(current, new, won.ordering(), lost.ordering())
             }
 

@@ -7,7 +7,8 @@ use crate::gate::{self, Applied, State, Step};
 use crate::policy::Policy;
 use crate::policy::brief::Brief;
 use crate::time::Now;
-use crate::window::{Counts, Geometry, buckets};
+use crate::window::lane::Lane;
+use crate::window::{Counts, Geometry, ring};
 
 impl Words {
     pub(crate) fn counters(&self) -> &Counters {
@@ -22,8 +23,17 @@ impl Words {
     /// into one millisecond, or the clock stepped back, it is later.
     #[must_use]
     pub fn beginning(&self, now: Now) -> Now {
-        let newest = self.rare.get().and_then(|rare| rare.ring.newest_start());
-        newest.map_or(now, |start| now.max(Now::from_millis(start.saturating_add(1))))
+        self.newest_start().map_or(now, |start| now.max(Now::from_millis(start.saturating_add(1))))
+    }
+
+    /// The newest start of any bucket in use, of whatever generation. Failures and slow calls stand under the start of their call.
+    fn newest_start(&self) -> Option<u64> {
+        self.lanes().filter_map(Lane::newest_start).max()
+    }
+
+    /// The calls of a window of time, of each stripe that counted any.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> + Clone {
+        self.bulkhead.each_stripe().filter_map(|stripe| stripe.lane.get()).map(|lane| &**lane)
     }
 
     /// Whether nothing is remembered that another policy could judge: no call in the window, no streak.
@@ -32,8 +42,7 @@ impl Words {
         let gate = self.gate.load();
         let calls = self.window(gate, policy, now).map_or(0, |counts| counts.calls);
         // Buckets that time emptied, too: a longer window would find their calls again.
-        let newest = self.rare.get().and_then(|rare| rare.ring.newest_start());
-        let is_untouched = newest.is_none_or(|start| start < gate.tick());
+        let is_untouched = self.newest_start().is_none_or(|start| start < gate.tick());
         calls == 0 && is_untouched && self.streak.count(gate.generation()) == 0
     }
 
@@ -47,6 +56,9 @@ impl Words {
         }
         if before.slow_rate_bp.is_some() != after.slow_rate_bp.is_some() {
             self.rare.force().slow_calls.empty(generation);
+        }
+        if let Some(rare) = self.rare.get() {
+            rare.marks.stir(generation, &self.gate);
         }
     }
 
@@ -62,16 +74,19 @@ impl Words {
     #[must_use]
     pub fn window(&self, gate: gate::Word, policy: &Policy, now: Now) -> Option<Counts> {
         let generation = gate.generation();
-        match policy.geometry? {
-            _ if gate.state() != State::Closed => Some(Counts::default()),
+        let geometry = policy.geometry?;
+        if gate.state() != State::Closed {
+            return Some(Counts::default());
+        }
+        match geometry {
             Geometry::Calls(size) => {
                 let (calls, failures) = self.calls.counts(generation, size);
                 let slow = self.rare.get().map_or(0, |rare| rare.slow_calls.counts(generation, size).1);
                 Some(Counts { calls: calls.into(), failures: failures.into(), slow: slow.into() })
             }
-            Geometry::Time { width_ms, buckets } => {
-                let view = buckets::View::new(generation, gate.tick(), width_ms, buckets, now);
-                Some(self.rare.get().map_or(Counts::default(), |rare| rare.ring.counts(&view)))
+            Geometry::Time { .. } => {
+                let (view, rare) = (geometry.view(gate, || now)?, self.rare.get());
+                Some(rare.map_or(Counts::default(), |rare| ring::counts(&view, &rare.marks, &self.lanes())))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Settling: the gate again, the windows, the rules, the transition.
 
-use super::{Change, Ending, SALT, Signs, Terms, Token, Words};
+use super::{AtOnce, Change, Ending, SALT, Signs, Terms, Token, Words};
 use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State};
@@ -9,24 +9,65 @@ use crate::policy::brief::Clean;
 use crate::policy::{OnAbandon, Policy};
 use crate::time::{Now, Reading, saturating_nanos};
 use crate::trip::Evidence;
+use crate::window::lane::Lane;
+use crate::window::ring::{self, Counted, Ring};
 use crate::window::{Counts, Geometry, Recorded, buckets, calls};
 
 impl Words {
-    /// Whether the call is a success that leaves every word as it is, as it does on a healthy target: recorded by that alone.
+    /// Records a success as it comes on a healthy target: one that leaves every word as it is, or counts among the calls of a stretch of time.
     #[inline(always)]
-    pub fn is_unchanged_by(&self, token: Token, ending: Ending) -> bool {
-        let Ending::Settled(Outcome::Success) = ending else { return false };
+    pub fn settle_at_once(&self, token: Token, ending: Ending, now: impl FnOnce() -> Now) -> AtOnce {
+        let Ending::Settled(Outcome::Success) = ending else { return AtOnce::Not };
         let (gate, generation) = (self.gate.load(), token.generation());
         if token.is_probe() || gate.generation() != generation || gate.state() != State::Closed {
-            return false;
+            return AtOnce::Not;
         }
         let brief = self.brief();
-        let is_clean = match brief.clean() {
-            Clean::Nothing => true,
-            Clean::Calls(size) => self.clean.load().is_set(generation, size),
-            Clean::Ask => false,
+        if brief.has_streak() && self.streak.count(generation) > 0 {
+            return AtOnce::Not;
+        }
+        match brief.clean() {
+            Clean::Nothing => AtOnce::Recorded,
+            Clean::Calls(size) if self.clean.load().is_set(generation, size) => AtOnce::Recorded,
+            Clean::Time => self.count_at_once(generation, now()),
+            Clean::Calls(_) | Clean::Ask => AtOnce::Not,
+        }
+    }
+
+    /// Counts a success in the own stripe's bucket if that is the one that its last call used.
+    #[inline(always)]
+    fn count_at_once(&self, generation: u32, at: Now) -> AtOnce {
+        let (Some(lane), Some(rare)) = (self.bulkhead.stripe(stripe::own()).lane.get(), self.rare.get()) else {
+            return AtOnce::Not;
         };
-        is_clean && !(brief.has_streak() && self.streak.count(generation) > 0)
+        match ring::count_at_once(lane, &rare.marks, generation, at.tick()) {
+            Counted::Done => AtOnce::Recorded,
+            Counted::Judge(sign) => AtOnce::Counted { sign, at },
+            Counted::Met => {
+                self.bulkhead.meet();
+                AtOnce::Not
+            }
+            Counted::Elsewhere => AtOnce::Not,
+        }
+    }
+
+    /// Judges a success that was counted at once, by terms that were read after that.
+    pub fn judge(&self, token: Token, sign: buckets::Word, at: Now, terms: Terms<'_>) -> Option<Change> {
+        let (gate, policy) = (self.gate.load(), terms.policy);
+        if gate.generation() != token.generation() {
+            return None;
+        }
+        let view = policy.geometry?.view(gate, || at)?;
+        let counts = self.ring().judge(&view, sign, |counts| policy.could_meet(0, counts))?;
+        let evidence = Evidence::judge(policy, terms.policy_version, 0, counts)?;
+        self.trip(gate.generation(), policy, evidence, at)
+    }
+
+    /// The window of time as the calling thread meets it.
+    fn ring(&self) -> Ring<'_, impl Iterator<Item = &Lane> + Clone> {
+        // The marks before the lane, so that whoever finds the lane finds them.
+        let marks = &self.rare.force().marks;
+        Ring::new(self.bulkhead.stripe(stripe::own()).lane.force(), self.lanes(), marks)
     }
 
     /// Records how a call ended; the permit stays held until [`Words::release`]. A transition must be reported after that.
@@ -38,8 +79,10 @@ impl Words {
         terms: Terms<'_>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
-        if self.is_unchanged_by(token, ending) {
-            return (Settled::Recorded, None);
+        match self.settle_at_once(token, ending, || time.now()) {
+            AtOnce::Recorded => return (Settled::Recorded, None),
+            AtOnce::Counted { sign, at } => return (Settled::Recorded, self.judge(token, sign, at, terms)),
+            AtOnce::Not => {}
         }
         let ran = || token.started().map(|started| signs.answered.unwrap_or_else(|| time.now()).nanos_since(started));
         let silent = || signs.alive.or(token.started()).map(|since| time.now().nanos_since(since));
@@ -92,9 +135,12 @@ impl Words {
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
         let (policy, generation) = (terms.policy, gate.generation());
-        let Recorded::Counted(counts) = self.record_window(gate, failed, slow, policy, time) else {
-            return (Settled::Stale, None);
+        let view = policy.geometry.and_then(|geometry| geometry.view(gate, || time.now()));
+        let recorded = match &view {
+            Some(view) => self.ring().record(view, failed, slow, &self.gate).map(|()| Counts::default()),
+            None => self.record_calls_and_slow(generation, failed, slow, policy),
         };
+        let Recorded::Counted(counts) = recorded else { return (Settled::Stale, None) };
         let mut streak = 0;
         if policy.consecutive_failures.is_some() {
             if failed {
@@ -108,6 +154,10 @@ impl Words {
                 self.streak.succeeded(generation);
             }
         }
+        let counts = match &view {
+            Some(view) => self.ring().look(view, |counts| policy.could_meet(streak, counts)).unwrap_or_default(),
+            None => counts,
+        };
         if streak == 0 && counts.failures == 0 && counts.slow == 0 {
             return (Settled::Recorded, None);
         }
@@ -116,42 +166,23 @@ impl Words {
         (Settled::Recorded, change)
     }
 
-    fn record_window<F: Fn() -> Now>(
-        &self,
-        gate: gate::Word,
-        failed: bool,
-        slow: bool,
-        policy: &Policy,
-        time: &Reading<F>,
-    ) -> Recorded<Counts> {
-        let generation = gate.generation();
-        match policy.geometry {
-            None => Recorded::Counted(Counts::default()),
-            Some(Geometry::Calls(size)) => {
-                let Recorded::Counted(window) = self.record_calls(failed, generation, size) else {
-                    return Recorded::Stale;
-                };
-                let (calls, failures) = window.counts(size);
-                let mut counts = Counts { calls: calls.into(), failures: failures.into(), slow: 0 };
-                if policy.slow_rate_bp.is_some() {
-                    let slow_calls = &self.rare.force().slow_calls;
-                    let Recorded::Counted(window) = slow_calls.record(slow, generation, size, &self.gate) else {
-                        // The other word has it already.
-                        return Recorded::Counted(counts);
-                    };
-                    // The two words may have met the outcomes in different orders. Whoever is last in this one sees all calls in the
-                    // other, and judges what no one else could.
-                    let (calls, failures) = self.calls.counts(generation, size);
-                    counts =
-                        Counts { calls: calls.into(), failures: failures.into(), slow: window.counts(size).1.into() };
-                }
-                Recorded::Counted(counts)
-            }
-            Some(Geometry::Time { width_ms, buckets }) => {
-                let view = buckets::View::new(generation, gate.tick(), width_ms, buckets, time.now());
-                self.rare.force().ring.record(&view, failed, slow, &self.gate)
-            }
+    /// Counts an outcome in the window of calls and in that of slow calls, if the policy has them.
+    fn record_calls_and_slow(&self, generation: u32, failed: bool, slow: bool, policy: &Policy) -> Recorded<Counts> {
+        let Some(Geometry::Calls(size)) = policy.geometry else { return Recorded::Counted(Counts::default()) };
+        let Recorded::Counted(window) = self.record_calls(failed, generation, size) else { return Recorded::Stale };
+        let (mut calls, mut failures) = window.counts(size);
+        let mut slow_calls = 0;
+        if policy.slow_rate_bp.is_some()
+            // Stale here: the other word has it already.
+            && let Recorded::Counted(window) =
+                self.rare.force().slow_calls.record(slow, generation, size, &self.gate)
+        {
+            slow_calls = window.counts(size).1;
+            // The two words may have met the outcomes in different orders. Whoever is last in this one sees all calls in the
+            // other, and judges what no one else could.
+            (calls, failures) = self.calls.counts(generation, size);
         }
+        Recorded::Counted(Counts { calls: calls.into(), failures: failures.into(), slow: slow_calls.into() })
     }
 
     /// Counts an outcome in the window of calls, and keeps the sign that it is clean.
