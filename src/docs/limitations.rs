@@ -9,9 +9,7 @@
 //! - A slow call is timed to its answer's headers in the `tower` module: how long a body takes is as much its reader's doing. A `HEAD`
 //!   answer with a `content-length` whose body type doesn't know that it is empty counts as abandoned, not as a success.
 //! - A window of time is read bucket by bucket. It covers its length less at most one bucket, and may miss or hold outcomes that are being
-//!   recorded while it is summed. A bucket counts 16,777,215 calls and then stands still, failures with it.
-//! - Two outcomes that together meet a rule of a window of time may each miss the other, on processors that let a read pass an earlier
-//!   write to another word (ARM with release-consistent loads; not x86). The next outcome then trips.
+//!   recorded while it is summed. Each stripe counts 16,777,215 calls in a bucket and then stands still there, failures with it.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
 //! - A thread that remembers a slot which is handed to another key just then holds a permit of that one for a moment, before it sees whose the
@@ -32,7 +30,7 @@
 //! | an admission, of gate and bulkhead together; a settlement, of window, trip and permit together | each step is; all are over when the call returns |
 //! | a call while the clock moves or the policy changes | one reading of each, taken inside the call |
 //! | lowering a limit from 128 or more | calls meet the old or the new one until `set_limit` returns, then the new one |
-//! | windows of time, slow calls beside failures | each bucket and word is exact; a sum may miss or hold what is being recorded |
+//! | windows of time, slow calls beside failures | each bucket and word is exact; a sum may miss or hold what is being recorded. The last to settle sees all that settled before |
 //! | snapshots, `len`, totals, the count of a sweep | consistent in each word; totals of ended calls never go back |
 //! | observers and log | one report per transition, ordered by its number, after the fact |
 //!
@@ -47,7 +45,7 @@
 //! # What is lock-free
 //!
 //! Asking through a [`Target`](crate::Target) and settling: no lock. A healthy target with a window of calls, or none, allocates nothing.
-//! The first failure, slow-call rule or window of time of a target allocates a block once, each 8 buckets once, and threads that meet on a
-//! target its stripes once. A keyed [`admit`](crate::Engine::admit) of a key that the thread remembers takes no lock and writes no line that
+//! The first failure, slow-call rule or window of time of a target allocates a block once, each stripe's calls and each 8 buckets of failures
+//! once, and threads that meet on a target its stripes once. A keyed [`admit`](crate::Engine::admit) of a key that the thread remembers takes no lock and writes no line that
 //! threads share; of another it takes the read lock of a map shard, and may copy the key. Transitions, changes by hand, snapshots, sweeps and new keys
 //! take locks of their own, never while user code runs.
