@@ -202,3 +202,21 @@ fn a_refusal_with_one_stripe_leaves_it_open() {
     bulkhead.release(0);
     assert!(bulkhead.acquire_stashed(0));
 }
+
+#[test]
+fn a_spill_that_others_forestalled_leaves_the_stash_alone() {
+    let bulkhead = Bulkhead::new(10_000);
+    let most = HIGH_MARK as usize;
+    assert_eq!(take(&bulkhead, 0, most), most);
+    while bulkhead.magazine(0).load().stash() < HIGH_MARK / 2 {
+        bulkhead.release(0);
+    }
+    let words = || (bulkhead.magazine(0).load(), bulkhead.pool.load());
+    let left = words();
+    let at_the_mark = magazine::Cell::default();
+    assert!(at_the_mark.open(0));
+    let _ = at_the_mark.give(HIGH_MARK, 0);
+    // What was there when the permit was given, and is taken by the time that half of it should go.
+    bulkhead.after_giving(bulkhead.magazine(0), at_the_mark.load(), 0);
+    assert_eq!(words(), left);
+}
