@@ -3,12 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::bits::Field;
 use crate::event::Transition;
 use crate::gate::{GENERATION_BITS, State};
 use crate::policy::Policy;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Role, role};
 use crate::target::{Change, Words};
 use crate::time::Now;
+
+const POLICY: Field = Field::lowest(32);
+const VERSION: Field = POLICY.above(32);
+const _: () = assert!(VERSION.end() == 64);
 
 /// Acquire: pairs with `SET_TERMS`; whoever sees an index sees its policy in the arena.
 const READ_TERMS: Role = role("terms.read", Ordering::Acquire);
@@ -35,7 +40,7 @@ pub(crate) struct Slot<K> {
     pub(crate) index: u32,
     /// Handles that pin the tenant. Raised only under the shard's lock or from a live handle.
     handles: AtomicU32,
-    /// Which policy is in force: `version 32 | index 32`, one word so that evidence names the policy that judged.
+    /// Which policy is in force: `version | policy`, one word so that evidence names the policy that judged.
     terms: AtomicU64,
     /// The widest generation reported so far: the narrow one in the gate, unwrapped.
     sequence: AtomicU64,
@@ -122,13 +127,13 @@ impl<K> Slot<K> {
 
     pub(crate) fn terms(&self) -> (u32, u32) {
         let terms = self.terms.load(READ_TERMS);
-        ((terms >> 32) as u32, terms as u32)
+        (VERSION.get(terms) as u32, POLICY.get(terms) as u32)
     }
 
     /// Puts another policy in force. Under the tenant's lock.
     pub(crate) fn set_policy(&self, policy: u32) {
         let (version, _) = self.terms();
-        self.terms.store(u64::from(version.wrapping_add(1)) << 32 | u64::from(policy), SET_TERMS);
+        self.terms.store(VERSION.set(policy.into(), version.wrapping_add(1).into()), SET_TERMS);
     }
 
     pub(crate) fn pin(&self) {
@@ -218,5 +223,28 @@ mod tests {
             sizes.0 <= most.0 && sizes.1 <= most.1 && sizes.2 <= most.2 && sizes.3 <= most.3,
             "{sizes:?} bytes, the docs say {most:?}"
         );
+    }
+
+    #[test]
+    fn a_generation_that_wrapped_is_numbered_on() {
+        let slot: Slot<String> = Slot::new(0, &Policy::default());
+        let lap = 1 << GENERATION_BITS;
+        assert_eq!([400_000, 800_000, 9].map(|generation| slot.widen(generation)), [400_000, 800_000, lap + 9]);
+        // A mover that comes late, with a number from before the wrap.
+        assert_eq!((slot.widen(1_000_000), slot.widen(10)), (1_000_000, lap + 10));
+    }
+
+    #[test]
+    fn a_tenant_is_idle_once_it_lay_still_with_nothing_in_flight() {
+        let policy = Policy::default();
+        let slot: Slot<u8> = Slot::new(0, &policy);
+        let patience = Patience { idle_after: Duration::from_secs(1), forget_after: Duration::from_secs(9) };
+        let is_idle = |second: u64| slot.is_idle(&policy, Now::from_millis(1_000 * second), patience);
+        assert!(!is_idle(0), "nobody lives here");
+        slot.occupy(Arc::new(7), 1, 0, (0, &policy));
+        assert_eq!(slot.words.bulkhead.acquire(0), Ok(()));
+        assert!(!is_idle(1) && !is_idle(5));
+        slot.words.bulkhead.cancel(0);
+        assert!(is_idle(6));
     }
 }
