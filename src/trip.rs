@@ -60,7 +60,8 @@ const fn reaches(part: u64, whole: u64, rate_bp: u32) -> bool {
 impl Policy {
     /// Every rule that the counts meet, in order.
     pub(crate) fn met(&self, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
-        let is_enough = counts.calls >= u64::from(self.min_calls) && counts.calls > 0;
+        // At least 1 where there is a rate.
+        let is_enough = counts.calls >= u64::from(self.min_calls);
         self.met_if(is_enough, streak, counts)
     }
 
