@@ -241,5 +241,8 @@ mod tests {
         let _ = words
             .by_hand(Cause::ForcedOpen, Now::default(), |word| word.force(gate::State::ForcedOpen, Now::default()));
         assert!(!is_recorded(early, success));
+        // Closed again, and the sign is of the window before.
+        let _ = words.by_hand(Cause::Released, Now::default(), |word| word.release(Now::default()));
+        assert!(!is_recorded(early, success));
     }
 }
