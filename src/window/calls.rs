@@ -46,7 +46,7 @@ impl Word {
     /// The empty window of `generation`.
     #[must_use]
     pub const fn empty(generation: u32) -> Self {
-        Self(((generation as u128 & GENERATION) << CALL_BITS) | 1)
+        Self::clean(generation, 0)
     }
 
     /// The full window of `generation` without a mark.
@@ -185,6 +185,7 @@ mod tests {
     fn a_full_window_without_failures_stays_as_it_is() {
         let full = (0..100).fold(Word::empty(1), |word, _| word.recorded(false, 100));
         assert_eq!(full.recorded(false, 100), full);
+        assert_eq!(full, Word::clean(1, 100));
     }
 
     #[test]
@@ -197,6 +198,7 @@ mod tests {
     #[test]
     fn any_bits_decode_and_step() {
         for bits in [0, u128::MAX, 1 << 127, 1 << 100, CALLS, !CALLS] {
+            assert_eq!(Word::from_bits(bits).bits(), bits);
             for size in [1, 2, 99, 100] {
                 let (calls, failures) = Word::from_bits(bits).recorded(true, size).counts(size);
                 assert!(calls <= size && failures <= calls && failures > 0);
@@ -209,9 +211,18 @@ mod tests {
         let gate = gate::Cell::from_bits(gate::Word::closed(2, 0).bits());
         let old = (0..4).fold(Word::empty(1), |word, _| word.recorded(true, 10));
         let calls = Cell::from_bits(old.bits());
-        assert_eq!(calls.counts(2, 10), (0, 0));
+        assert_eq!((calls.counts(1, 10), calls.counts(2, 10)), ((4, 4), (0, 0)));
         assert_eq!(calls.record(true, 2, 10, &gate), Recorded::Counted(Word::empty(2).recorded(true, 10)));
         assert_eq!(calls.record(true, 1, 10, &gate), Recorded::Stale);
         assert_eq!(calls.counts(2, 10), (1, 1));
+    }
+
+    #[test]
+    fn only_the_window_of_the_generation_meant_is_emptied() {
+        let calls = Cell::from_bits(Word::empty(2).recorded(true, 10).bits());
+        calls.empty(1);
+        assert_eq!(calls.counts(2, 10), (1, 1));
+        calls.empty(2);
+        assert_eq!(Word(calls.0.load(READ)), Word::empty(2));
     }
 }

@@ -165,5 +165,7 @@ mod tests {
         let mut word = Word(BEGUN.set(0, BEGUN.max()));
         word = word.begun();
         assert_eq!((word.begun_so_far(), word.marking()), (0, 1));
+        word = Word::from_bits(word.begun().bits());
+        assert_eq!((word.begun_so_far(), word.marking()), (1, 2));
     }
 }
