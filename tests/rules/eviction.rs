@@ -1,8 +1,11 @@
 //! R19: who may be forgotten, and when.
 
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use std::time::Duration;
 
-use portcullis::{Outcome, Policy, PolicyBuilder, Rejection, Settled, State, Window};
+use portcullis::{Engine, Outcome, Policy, PolicyBuilder, Rejection, Settled, State, Window};
 
 use crate::common::{Bench, T, ms, race, secs, textbook};
 
@@ -99,6 +102,33 @@ fn r19_a_live_handle_pins_its_target() {
     clone.admit().unwrap().success();
     drop(clone);
     assert_eq!(bench.sweep_twice(secs(60)), 1);
+}
+
+thread_local!(static AT_THE_NEXT_LOOK: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) });
+
+/// A key whose record can't be looked up without something else happening first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sought;
+
+impl Hash for Sought {
+    fn hash<H: Hasher>(&self, _: &mut H) {
+        AT_THE_NEXT_LOOK.take().into_iter().for_each(|happens| happens());
+    }
+}
+
+#[test]
+fn r19_a_handle_taken_after_the_sweepers_look_pins_its_target() {
+    let (clock, time) = portcullis::Clock::mock();
+    let engine: &Engine<Sought> = Box::leak(Box::new(Engine::builder().clock(clock).idle_after(secs(60)).build()));
+    engine.admit(&Sought).unwrap().success();
+    assert_eq!(engine.sweep(), 0);
+    time.increment(secs(60));
+    let held = Rc::new(RefCell::new(None));
+    let taken = Rc::clone(&held);
+    AT_THE_NEXT_LOOK.set(Some(Box::new(move || *taken.borrow_mut() = engine.target(&Sought).ok())));
+    assert_eq!((engine.sweep(), engine.len()), (0, 1));
+    assert!(held.take().is_some());
+    assert_eq!((engine.sweep(), engine.len()), (1, 0));
 }
 
 #[test]

@@ -168,6 +168,34 @@ fn r17_a_rule_that_was_off_starts_on_an_empty_word() {
 }
 
 #[test]
+fn r17_slow_calls_are_remembered_as_long_as_a_rule_asks_for_them() {
+    let slow = |rate| textbook().slow_call(secs(1)).slow_rate(rate);
+    let bench = Bench::new(slow(1.0));
+    let seen = || bench.snapshot().window.unwrap().slow;
+    let permit = bench.enter();
+    bench.advance(secs(1));
+    permit.success();
+    bench.adopt(slow(0.9));
+    assert_eq!(seen(), 1);
+    bench.adopt(textbook());
+    bench.adopt(slow(0.9));
+    assert_eq!((seen(), bench.window()), (0, (1, 0)));
+}
+
+#[test]
+fn r17_a_longer_window_finds_no_call_that_time_forgave() {
+    for begins in [0, 5] {
+        let window = |seconds| textbook().window(Window::time(secs(seconds)));
+        let bench = Bench::new(window(10));
+        bench.advance(secs(begins));
+        bench.fail(1);
+        bench.advance(secs(20));
+        bench.adopt(window(3_600));
+        assert_eq!(bench.window(), (0, 0), "of a call {begins} s after the beginning");
+    }
+}
+
+#[test]
 fn r17_the_policy_of_one_target_is_not_the_others() {
     let bench = Bench::new(textbook());
     bench.succeed(1);

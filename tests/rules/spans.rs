@@ -31,6 +31,20 @@ fn r09_a_window_of_time_covers_its_length_less_at_most_a_bucket() {
 }
 
 #[test]
+fn r09_a_window_of_time_is_cut_from_the_moment_it_began() {
+    let bench = Bench::tripped(textbook().window(Window::time(secs(10)).buckets(10)));
+    bench.advance(ms(30_700));
+    bench.probe().success();
+    bench.advance(ms(900));
+    bench.fail(1);
+    // The bucket of its first second, and the last moment of that in the window.
+    for (passed, holds) in [(9_099, 1), (1, 0)] {
+        bench.advance(ms(passed));
+        assert_eq!(bench.window(), (holds, holds), "at {:?}", bench.engine.now());
+    }
+}
+
+#[test]
 fn r09_any_gap_empties_a_window_of_time() {
     let bench = Bench::new(textbook().window(Window::time(secs(10)).buckets(10)));
     for gap in [10, 11, 20, 35, 100, 1_000_000, 30_000_000] {

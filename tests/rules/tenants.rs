@@ -1,7 +1,7 @@
 //! R19 and R20: what becomes of a slot whose target was forgotten.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use portcullis::{Cause, Engine, Rejection, Settled, State};
 
@@ -191,11 +191,11 @@ fn r19_a_thread_remembers_for_each_engine_by_itself() {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Stubborn(u8);
 
-static IS_STUBBORN: AtomicBool = AtomicBool::new(false);
+thread_local!(static IS_STUBBORN: Cell<bool> = const { Cell::new(false) });
 
 impl Clone for Stubborn {
     fn clone(&self) -> Self {
-        assert!(!IS_STUBBORN.load(Ordering::Relaxed), "staged");
+        assert!(!IS_STUBBORN.get(), "staged");
         Self(self.0)
     }
 }
@@ -205,11 +205,21 @@ fn r19_a_key_that_panics_when_it_is_remembered_leaves_nothing_in_flight() {
     let policy = textbook().max_in_flight(1).build().unwrap();
     let engine: Engine<Stubborn> = Engine::builder().policy(policy).build();
     engine.target(&Stubborn(1)).unwrap();
-    IS_STUBBORN.store(true, Ordering::Relaxed);
+    IS_STUBBORN.set(true);
     let asked = catch_unwind(AssertUnwindSafe(|| drop(engine.admit(&Stubborn(1)))));
-    IS_STUBBORN.store(false, Ordering::Relaxed);
+    IS_STUBBORN.set(false);
     assert!(asked.is_err());
     let seen = engine.snapshot(&Stubborn(1)).unwrap();
     assert_eq!((seen.in_flight, seen.totals.failure, seen.totals.ignored), (0, 0, 1));
     assert!(engine.admit(&Stubborn(1)).is_ok());
+}
+
+#[test]
+fn r19_a_key_that_finds_no_room_is_not_copied() {
+    let engine: Engine<Stubborn> = Engine::builder().max_targets(1).build();
+    engine.admit(&Stubborn(1)).unwrap().success();
+    IS_STUBBORN.set(true);
+    let asked = engine.admit(&Stubborn(2)).map(portcullis::Permit::ignore);
+    IS_STUBBORN.set(false);
+    assert_eq!(asked, Err(Rejection::Exhausted { max_targets: 1 }));
 }

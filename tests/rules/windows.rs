@@ -2,7 +2,7 @@
 
 use portcullis::{Cause, Policy, PolicyBuilder, Settled, State, Window};
 
-use crate::common::{Bench, secs, take, textbook};
+use crate::common::{Bench, ms, secs, take, textbook};
 
 fn calls(size: u32, min: u32, rate: f64) -> PolicyBuilder {
     Policy::builder().window(Window::calls(size)).min_calls(min).failure_rate(rate).open_wait(secs(30)).jitter(0.0)
@@ -19,6 +19,21 @@ fn r08_closing_starts_an_empty_window() {
         assert_eq!((bench.state(), bench.window()), (State::Closed, (4, 4)), "min_calls counts from the closing");
         bench.fail(1);
         assert_eq!(bench.state(), State::Open);
+    }
+}
+
+#[test]
+fn r08_whoever_probes_has_no_window_however_often_it_reopens() {
+    let policy = textbook().window(Window::time(secs(3_600)).buckets(60)).open_wait(ms(1)).open_wait_max(ms(1));
+    let bench = Bench::new(policy);
+    bench.advance(secs(1_000));
+    bench.fail(5);
+    for _ in 0..20 {
+        bench.advance(ms(1));
+        drop(bench.probe());
+        assert_eq!((bench.last_state(), bench.window()), (State::HalfOpen, (0, 0)));
+        bench.probe().failure();
+        assert_eq!((bench.last_state(), bench.window()), (State::Open, (0, 0)));
     }
 }
 
