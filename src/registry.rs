@@ -283,3 +283,17 @@ impl Policies {
         self.arena.get(index as usize).unwrap_or(&self.default)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::bulkhead::stripe;
+    use crate::engine::Engine;
+
+    #[test]
+    fn a_visit_leaves_the_permits_of_a_busy_target_where_they_are() {
+        let engine: Engine<u8> = Engine::builder().clock(crate::Clock::mock().0).build();
+        engine.admit(&7).unwrap().success();
+        assert_eq!(engine.sweep(), 0);
+        assert!(engine.slot(0).unwrap().words.bulkhead.acquire_stashed(stripe::own()));
+    }
+}
