@@ -208,9 +208,8 @@ fn a_spill_that_others_forestalled_leaves_the_stash_alone() {
     let bulkhead = Bulkhead::new(10_000);
     let most = HIGH_MARK as usize;
     assert_eq!(take(&bulkhead, 0, most), most);
-    while bulkhead.magazine(0).load().stash() < HIGH_MARK / 2 {
-        bulkhead.release(0);
-    }
+    (bulkhead.magazine(0).load().stash()..HIGH_MARK / 2).for_each(|_| bulkhead.release(0));
+    assert_eq!(bulkhead.magazine(0).load().stash(), HIGH_MARK / 2);
     let words = || (bulkhead.magazine(0).load(), bulkhead.pool.load());
     let left = words();
     let at_the_mark = magazine::Cell::default();
