@@ -85,9 +85,9 @@ fn full() -> Target<'static> {
 }
 
 #[library_benchmark]
-#[bench::window_of_100_calls(args = (calls()), config = budget(99))]
-#[bench::streak_only(args = (streak()), config = budget(93))]
-#[bench::window_of_10_s(args = (time()), config = budget(822))]
+#[bench::window_of_100_calls(args = (calls()), config = budget(100))]
+#[bench::streak_only(args = (streak()), config = budget(92))]
+#[bench::window_of_10_s(args = (time()), config = budget(185))]
 #[bench::limit_of_10(args = (few()), config = budget(349))]
 fn admit_and_success(target: Target<'static>) -> Target<'static> {
     for _ in 0..DECISIONS {
@@ -99,7 +99,8 @@ fn admit_and_success(target: Target<'static>) -> Target<'static> {
 }
 
 #[library_benchmark]
-#[bench::in_a_window_of_100_calls(args = (calls()), config = budget(792))]
+#[bench::in_a_window_of_100_calls(args = (calls()), config = budget(287))]
+#[bench::in_a_window_of_10_s(args = (time()), config = budget(234))]
 fn one_failure_in_a_hundred(target: Target<'static>) -> Target<'static> {
     for number in 0..DECISIONS {
         if let Ok(permit) = black_box(&target).admit() {
@@ -110,7 +111,7 @@ fn one_failure_in_a_hundred(target: Target<'static>) -> Target<'static> {
 }
 
 #[library_benchmark]
-#[bench::a_key_of_38_bytes(args = (known()), config = budget(243))]
+#[bench::a_key_of_38_bytes(args = (known()), config = budget(244))]
 fn admit_by_key_and_success(engine: &'static Engine) {
     for _ in 0..DECISIONS {
         if let Ok(permit) = engine.admit(black_box(KEY)) {

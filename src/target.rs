@@ -27,7 +27,7 @@ use crate::rejection::Rejection;
 use crate::sync::{AtomicU32, AtomicU64, Lazy, Ordering, Role, role};
 use crate::time::Now;
 use crate::trip::Evidence;
-use crate::window::{buckets, calls, clean, marks, streak};
+use crate::window::{calls, clean, marks, streak};
 
 /// Acquire: pairs with `NEXT_EPOCH`; whoever still sees the epoch it knows asks the tenant it means.
 const READ_EPOCH: Role = role("epoch.read", Ordering::Acquire);
@@ -106,17 +106,17 @@ pub enum Ending {
     Panicked,
 }
 
-/// What a success came to without a look at the policy.
+/// What a call's end takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtOnce {
-    Recorded,
-    /// Counted; with it or before it a rule may have been met, as far as this sign tells.
-    Counted {
-        sign: buckets::Word,
-        at: Now,
-    },
-    /// Nothing is recorded yet.
-    Not,
+pub enum Glance {
+    /// A success that leaves every word as it is: recorded by that alone.
+    Unchanged,
+    /// A success to be counted in a window of time.
+    Timed,
+    /// A success to be written into a window of `size` calls, whose sign this was.
+    Calls { size: u32, sign: clean::Word },
+    /// All else.
+    Further,
 }
 
 /// A transition that this thread made, to be reported once it holds nothing.
@@ -217,32 +217,65 @@ mod tests {
         let time = crate::time::Reading::new(Now::default);
         let terms = Terms { policy: &policy, policy_version: 0 };
         let token = || words.admit(&policy, false, &time).0.unwrap();
-        let is_recorded = |token, ending| words.settle_at_once(token, ending, Now::default) == AtOnce::Recorded;
+        let is_unchanged = |token, ending| words.glance(token, ending) == Glance::Unchanged;
         let end = |ending| {
-            let told = words.record(token(), Signs::default(), ending, terms, &time);
+            let told = words.record(token(), Signs::default(), ending, || terms, &time);
             words.release();
             told.0
         };
         for _ in 0..3 {
-            assert!(!is_recorded(token(), success));
+            assert!(!is_unchanged(token(), success));
             let _ = end(success);
         }
-        assert!(is_recorded(token(), success));
-        assert!(!is_recorded(token(), Ending::Settled(Outcome::Failure)));
-        assert!(!is_recorded(token(), Ending::Abandoned));
+        assert!(is_unchanged(token(), success));
+        assert!(!is_unchanged(token(), Ending::Settled(Outcome::Failure)));
+        assert!(!is_unchanged(token(), Ending::Abandoned));
         let _ = end(Ending::Settled(Outcome::Failure));
         // The failure is in the window for three calls more, and the streak for one.
         for _ in 0..3 {
-            assert!(!is_recorded(token(), success));
+            assert!(!is_unchanged(token(), success));
             let _ = end(success);
         }
-        assert!(is_recorded(token(), success));
+        assert!(is_unchanged(token(), success));
         let early = token();
         let _ = words
             .by_hand(Cause::ForcedOpen, Now::default(), |word| word.force(gate::State::ForcedOpen, Now::default()));
-        assert!(!is_recorded(early, success));
+        assert!(!is_unchanged(early, success));
         // Closed again, and the sign is of the window before.
         let _ = words.by_hand(Cause::Released, Now::default(), |word| word.release(Now::default()));
-        assert!(!is_recorded(early, success));
+        assert!(!is_unchanged(early, success));
+    }
+
+    #[test]
+    fn a_success_in_a_full_window_is_judged_once_after_a_failure_and_after_a_new_policy() {
+        let policy = |rate| {
+            let policy = Policy::builder().window(crate::Window::calls(4)).min_calls(4).failure_rate(rate);
+            policy.build().unwrap()
+        };
+        let (before, after) = (policy(0.5), policy(0.2));
+        let words = Words::new(&before);
+        let time = crate::time::Reading::new(Now::default);
+        // Whether the policy was looked at, and a rule met.
+        let end = |policy, outcome| {
+            let token = words.admit(policy, false, &time).0.unwrap();
+            let is_judged = std::cell::Cell::new(false);
+            let terms = || {
+                is_judged.set(true);
+                Terms { policy, policy_version: 0 }
+            };
+            let change = words.record(token, Signs::default(), Ending::Settled(outcome), terms, &time).1;
+            words.release();
+            (is_judged.get(), change.is_some())
+        };
+        let _ = end(&before, Outcome::Failure);
+        for _ in 0..3 {
+            // Until the window is full a success may complete `min_calls`.
+            assert_eq!(end(&before, Outcome::Success), (true, false));
+        }
+        assert_eq!(end(&before, Outcome::Failure), (true, false));
+        assert_eq!(end(&before, Outcome::Success), (true, false));
+        assert_eq!(end(&before, Outcome::Success), (false, false));
+        words.adopt(&before, &after);
+        assert_eq!(end(&after, Outcome::Success), (true, true));
     }
 }

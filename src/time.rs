@@ -95,13 +95,6 @@ impl<F: Fn() -> Now> Reading<F> {
         Self { read, taken: Cell::new(None) }
     }
 
-    /// The reading, if it was asked for.
-    #[inline]
-    pub fn taken(&self) -> Option<Now> {
-        self.taken.get()
-    }
-
-    #[inline]
     pub fn now(&self) -> Now {
         self.taken.get().unwrap_or_else(|| {
             let now = (self.read)();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
 use portcullis::internals::{
-    AtOnce, Change, Counts, Ending, GateWord, Now, Reading, Refused, Signs, Step, Terms, Token, Words,
+    Change, Counts, Ending, GateWord, Glance, Now, Reading, Refused, Signs, Step, Terms, Token, Words,
 };
 use portcullis::{Cause, Outcome, Policy, PolicyBuilder, Settled};
 
@@ -35,6 +35,8 @@ pub type Said = (&'static str, Option<Cause>);
 pub struct Desk {
     pub words: Words,
     policy: Policy,
+    /// Another, and 1 once it is in force.
+    next: Option<(Policy, AtomicU32)>,
     /// Permits that were granted before the race.
     granted: Vec<Token>,
     /// Each transition reported so far. Plain std: loom's threads take turns, and none is switched away from inside.
@@ -52,7 +54,7 @@ impl Desk {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         let words = Words::new(&policy);
-        Self { words, policy, granted: Vec::new(), changes: Mutex::default(), evicted: AtomicU32::new(0) }
+        Self { words, policy, next: None, granted: Vec::new(), changes: Mutex::default(), evicted: AtomicU32::new(0) }
     }
 
     /// With `calls` admitted before the race.
@@ -100,13 +102,20 @@ impl Desk {
 
     /// Settles a success as the engine does: one that changes nothing isn't recorded.
     pub fn succeed(&self, token: Token) -> Said {
-        match self.words.settle_at_once(token, Ending::Settled(Outcome::Success), Now::default) {
-            AtOnce::Recorded => {
-                self.words.release();
-                ("unchanged", None)
-            }
-            AtOnce::Counted { .. } | AtOnce::Not => self.settle(token, Outcome::Success),
+        if self.words.glance(token, Ending::Settled(Outcome::Success)) != Glance::Unchanged {
+            return self.settle(token, Outcome::Success);
         }
+        self.words.release();
+        ("unchanged", None)
+    }
+
+    /// A twin of [`Self::succeed`] that judges by the policy that it read before it looked at the words.
+    pub fn succeed_by_the_policy_before(&self, token: Token) -> Said {
+        let terms = Terms { policy: self.policy(), policy_version: 0 };
+        let ending = Ending::Settled(Outcome::Success);
+        let (_, change) = self.words.record(token, Signs::default(), ending, || terms, &at(0));
+        self.words.release();
+        ("recorded", self.note(change))
     }
 
     /// Records how a call ended, and gives its permit back last.
@@ -118,15 +127,40 @@ impl Desk {
 
     /// Records an outcome of the slot's first tenant.
     pub fn record(&self, token: Token, ending: Ending, millis: u64) -> Said {
-        let terms = Terms { policy: &self.policy, policy_version: 0 };
+        let terms = || Terms { policy: self.policy(), policy_version: 0 };
         let (settled, change) = self.words.record(token, Signs::default(), ending, terms, &at(millis));
         assert_eq!(self.evicted.load(Ordering::Acquire), 0, "an outcome reached another tenant");
         (if settled == Settled::Recorded { "recorded" } else { "stale" }, self.note(change))
     }
 
-    /// Puts another policy in force.
+    /// The policy in force.
+    fn policy(&self) -> &Policy {
+        match &self.next {
+            Some((policy, in_force)) if in_force.load(Ordering::Acquire) == 1 => policy,
+            _ => &self.policy,
+        }
+    }
+
+    /// Puts another policy in force, which the words are told of after that.
     pub fn adopt(&self, policy: &Policy) {
+        if let Some((_, in_force)) = &self.next {
+            in_force.store(1, Ordering::Release);
+        }
         self.words.adopt(&self.policy, policy);
+    }
+
+    /// Puts the policy in force that the desk was given for that.
+    pub fn adopt_next(&self) {
+        if let Some((policy, _)) = &self.next {
+            self.adopt(policy);
+        }
+    }
+
+    /// With a policy that can be put in force during the race.
+    #[must_use]
+    pub fn or(mut self, policy: Policy) -> Self {
+        self.next = Some((policy, AtomicU32::new(0)));
+        self
     }
 
     pub fn by_hand(&self, cause: Cause, step: impl Fn(GateWord) -> Step) -> Said {

@@ -1,6 +1,6 @@
 //! A window of calls and the sign that it is clean: the real words, or a twin that does one step wrong.
 
-use portcullis::internals::{AtOnce, Ending, Now, Token};
+use portcullis::internals::{Ending, Glance, Now, Token};
 use portcullis::{Cause, Outcome, Policy, Window};
 
 use crate::desk::{Desk, build};
@@ -178,7 +178,7 @@ impl Real {
     fn end(&self, token: Token, failed: bool) -> Told {
         let ending = Ending::Settled(if failed { Outcome::Failure } else { Outcome::Success });
         // As the engine does; the permit is kept, since the models are about the window.
-        if self.0.words.settle_at_once(token, ending, Now::default) == AtOnce::Recorded {
+        if self.0.words.glance(token, ending) == Glance::Unchanged {
             return Unchanged;
         }
         if self.0.record(token, ending, 0).0 == "recorded" { Recorded } else { Stale }

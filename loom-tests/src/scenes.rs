@@ -2,9 +2,9 @@
 
 use portcullis::internals::Bulkhead;
 use portcullis::internals::stripe::Stripes;
-use portcullis::{Policy, Window};
+use portcullis::{Cause, Outcome, Policy, Window};
 
-use crate::desk::build;
+use crate::desk::{Desk, Said, build};
 use crate::model;
 use crate::room::{Permits, Room};
 use crate::twins::Lodging;
@@ -319,6 +319,32 @@ pub fn a_tenant_that_looks(name: &str, open: fn(&Bulkhead)) {
             assert!(seen.is_none_or(|seen| seen == (0, 0)), "a tenant found what the last one counted");
             assert_eq!((bulkhead.usage().settled, bulkhead.refused()), (0, 0));
             seen
+        },
+    );
+}
+
+/// The window is full, with a failure in it, and no rule is met. The success that finds it so says so to those that follow; a policy comes
+/// meanwhile that has its rule met.
+pub fn a_policy_comes_while_a_success_is_judged(name: &str, succeed: fn(&Desk) -> Said) {
+    model(
+        name,
+        &[("recorded", None), ("recorded", Some(Cause::FailureRate))],
+        || {
+            let policy = |rate| build(Policy::builder().window(Window::calls(4)).min_calls(4).failure_rate(rate));
+            let desk = Desk::with_calls(policy(0.5), 6).or(policy(0.25));
+            for outcome in [Outcome::Success, Outcome::Success, Outcome::Failure, Outcome::Success] {
+                desk.settle(desk.granted(0), outcome);
+            }
+            desk
+        },
+        [succeed, |desk| {
+            desk.adopt_next();
+            ("adopted", None)
+        }],
+        |desk, [said, _]| {
+            let next = desk.succeed(desk.granted(2));
+            assert!(said.1.is_some() || next.1.is_some(), "a policy is in force and judges nothing");
+            said
         },
     );
 }

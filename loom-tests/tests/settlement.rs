@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use loom_tests::desk::{Desk, ELAPSED, build, touchy};
-use loom_tests::model;
+use loom_tests::{model, scenes};
 use portcullis::Cause::{
     ConsecutiveFailures, FailureRate, ForcedOpen, Forgotten, LeaseExpired, PolicyChanged, Released, SlowRate,
     WaitElapsed,
 };
-use portcullis::internals::{AtOnce, Counts, Ending, Now};
+use portcullis::internals::{Counts, Ending, Glance, Now};
 use portcullis::{Outcome, Policy, PolicyBuilder, State, Window};
 
 const SUCCEEDED: Ending = Ending::Settled(Outcome::Success);
@@ -188,10 +188,7 @@ fn clean(size: u32, policy: PolicyBuilder) -> Desk {
     for call in 0..calls {
         desk.settle(desk.granted(call), Outcome::Success);
     }
-    assert!(
-        desk.words.settle_at_once(desk.granted(calls), SUCCEEDED, Now::default) == AtOnce::Recorded,
-        "the sign isn't set"
-    );
+    assert!(desk.words.glance(desk.granted(calls), SUCCEEDED) == Glance::Unchanged, "the sign isn't set");
     desk
 }
 
@@ -210,6 +207,40 @@ fn a_success_that_goes_by_the_sign_meets_a_trip() {
         |desk, said| {
             let gate = desk.gate();
             assert_eq!((gate.state(), gate.generation(), desk.in_flight()), (State::Open, 1, 0));
+            said
+        },
+    );
+}
+
+#[test]
+fn a_policy_that_comes_while_a_success_is_judged_judges_the_next() {
+    scenes::a_policy_comes_while_a_success_is_judged(
+        "settlement: a policy that comes while a success is judged judges the next",
+        |desk| desk.succeed(desk.granted(1)),
+    );
+}
+
+/// A failure that comes while a success says that no rule is met.
+#[test]
+fn a_failure_that_comes_while_a_success_is_judged_is_judged() {
+    model(
+        "settlement: a failure that comes while a success is judged is judged",
+        &[
+            [("recorded", None), ("recorded", Some(FailureRate))],
+            [("recorded", Some(FailureRate)), ("recorded", None)],
+            [("stale", None), ("recorded", Some(FailureRate))],
+        ],
+        || {
+            let desk =
+                Desk::with_calls(build(Policy::builder().window(Window::calls(3)).min_calls(3).failure_rate(0.6)), 5);
+            for outcome in [Outcome::Success, Outcome::Success, Outcome::Failure] {
+                desk.settle(desk.granted(0), outcome);
+            }
+            desk
+        },
+        [|desk: &Desk| desk.succeed(desk.granted(1)), |desk| desk.settle(desk.granted(2), Outcome::Failure)],
+        |desk, said| {
+            assert_eq!(desk.gate().state(), State::Open);
             said
         },
     );

@@ -6,7 +6,7 @@ use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom_tests::desk::{Desk, build};
 use loom_tests::model;
 use portcullis::internals::{
-    Admission, Applied, AtOnce, Ending, Gate, GateWord, Now, ProbeRules, Recorded, calls, streak,
+    Admission, Applied, Ending, Gate, GateWord, Glance, Now, ProbeRules, Recorded, calls, streak,
 };
 use portcullis::{Outcome, Policy, State, Window};
 
@@ -231,8 +231,7 @@ fn a_policy_carries_what_its_setter_wrote() {
             },
             |(desk, written)| {
                 let is_before =
-                    desk.words.settle_at_once(desk.granted(0), Ending::Settled(Outcome::Success), Now::default)
-                        == AtOnce::Recorded;
+                    desk.words.glance(desk.granted(0), Ending::Settled(Outcome::Success)) == Glance::Unchanged;
                 assert!(is_before || written.load(Relaxed) == 1, "a policy came without what its setter wrote");
                 is_before
             },

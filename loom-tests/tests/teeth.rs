@@ -427,3 +427,11 @@ fn a_judgement_noted_under_a_later_sign() {
 fn a_policy_read_before_the_sign() {
     twins::a_policy_after_the_judgement::<{ Slack::POLICY_FIRST }>("teeth: a policy read before the sign");
 }
+
+#[test]
+#[should_panic(expected = "a policy is in force and judges nothing")]
+fn a_calm_sign_by_a_policy_read_before_it() {
+    scenes::a_policy_comes_while_a_success_is_judged("teeth: a calm sign by a policy read before it", |desk| {
+        desk.succeed_by_the_policy_before(desk.granted(1))
+    });
+}

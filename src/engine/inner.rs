@@ -15,9 +15,10 @@ use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
-use crate::target::{Answer, AtOnce, Change, Ending, Refused, Signs, Terms, Token};
+use crate::target::{Answer, Change, Ending, Glance, Refused, Signs, Terms, Token};
 use crate::time::{Now, Reading};
 use crate::window::buckets;
+use crate::window::ring::Counted;
 
 impl<K: Key> Engine<K> {
     #[inline]
@@ -190,22 +191,31 @@ impl<K: Key> Engine<K> {
     /// Settles a permit: record, release, and only then tell.
     #[inline(always)]
     pub(crate) fn settle(&self, slot: &Slot<K>, token: Token, ending: Ending) -> Settled {
-        let time = Reading::new(|| self.read_clock());
-        match slot.words.settle_at_once(token, ending, || time.now()) {
-            AtOnce::Recorded => slot.words.release(),
-            AtOnce::Counted { sign, at } => self.judge(slot, token, sign, at),
-            AtOnce::Not => return self.settle_slowly(slot, token, ending, time.taken()),
+        match slot.words.glance(token, ending) {
+            Glance::Unchanged => {}
+            Glance::Timed => {
+                let at = self.read_clock();
+                match slot.words.count_at_once(token, at) {
+                    Counted::Done => {}
+                    Counted::Judge(sign) => return self.judge(slot, token, sign, at),
+                    Counted::Met | Counted::Elsewhere => return self.settle_slowly(slot, token, ending, Some(at)),
+                }
+            }
+            Glance::Calls { size, sign } if slot.words.write_at_once(token, size, sign) => {}
+            Glance::Calls { .. } | Glance::Further => return self.settle_slowly(slot, token, ending, None),
         }
+        slot.words.release();
         Settled::Recorded
     }
 
     /// Settles a success that is counted.
     #[inline(never)]
-    fn judge(&self, slot: &Slot<K>, token: Token, sign: buckets::Word, at: Now) {
+    fn judge(&self, slot: &Slot<K>, token: Token, sign: buckets::Word, at: Now) -> Settled {
         let change = slot.words.judge(token, sign, at, self.terms(slot));
         let report = change.and_then(|change| self.describe(slot, change));
         slot.words.release();
         self.tell(report);
+        Settled::Recorded
     }
 
     #[inline(never)]
@@ -245,7 +255,7 @@ impl<K: Key> Engine<K> {
         at: Option<Now>,
     ) -> (Settled, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| at.unwrap_or_else(|| self.read_clock()));
-        let (settled, change) = slot.words.record(token, signs, ending, self.terms(slot), &time);
+        let (settled, change) = slot.words.record(token, signs, ending, || self.terms(slot), &time);
         (settled, change.and_then(|change| self.describe(slot, change)))
     }
 

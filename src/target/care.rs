@@ -57,6 +57,8 @@ impl Words {
         if before.slow_rate_bp.is_some() != after.slow_rate_bp.is_some() {
             self.rare.force().slow_calls.empty(generation);
         }
+        // What was judged by the other isn't any more.
+        self.clean.while_marking(|| ());
         if let Some(rare) = self.rare.get() {
             rare.marks.stir(generation, &self.gate);
         }

@@ -1,6 +1,6 @@
 //! Settling: the gate again, the windows, the rules, the transition.
 
-use super::{AtOnce, Change, Ending, SALT, Signs, Terms, Token, Words};
+use super::{Change, Ending, Glance, SALT, Signs, Terms, Token, Words};
 use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State};
@@ -9,46 +9,60 @@ use crate::policy::brief::Clean;
 use crate::policy::{OnAbandon, Policy};
 use crate::time::{Now, Reading, saturating_nanos};
 use crate::trip::Evidence;
+use crate::window::clean::{self, Sign};
 use crate::window::lane::Lane;
 use crate::window::ring::{self, Counted, Ring};
 use crate::window::{Counts, Geometry, Recorded, buckets, calls};
 
 impl Words {
-    /// Records a success as it comes on a healthy target: one that leaves every word as it is, or counts among the calls of a stretch of time.
+    /// What a call's end takes, by a glance at the words: a success on a healthy target next to nothing.
     #[inline(always)]
-    pub fn settle_at_once(&self, token: Token, ending: Ending, now: impl FnOnce() -> Now) -> AtOnce {
-        let Ending::Settled(Outcome::Success) = ending else { return AtOnce::Not };
+    pub fn glance(&self, token: Token, ending: Ending) -> Glance {
+        let Ending::Settled(Outcome::Success) = ending else { return Glance::Further };
         let (gate, generation) = (self.gate.load(), token.generation());
         if token.is_probe() || gate.generation() != generation || gate.state() != State::Closed {
-            return AtOnce::Not;
+            return Glance::Further;
         }
         let brief = self.brief();
         if brief.has_streak() && self.streak.count(generation) > 0 {
-            return AtOnce::Not;
+            return Glance::Further;
         }
         match brief.clean() {
-            Clean::Nothing => AtOnce::Recorded,
-            Clean::Calls(size) if self.clean.load().is_set(generation, size) => AtOnce::Recorded,
-            Clean::Time => self.count_at_once(generation, now()),
-            Clean::Calls(_) | Clean::Ask => AtOnce::Not,
+            Clean::Nothing => Glance::Unchanged,
+            Clean::Calls(size) => {
+                let sign = self.clean.load();
+                if sign.is(Sign::Clean, generation, size) { Glance::Unchanged } else { Glance::Calls { size, sign } }
+            }
+            Clean::Time => Glance::Timed,
+            Clean::Ask => Glance::Further,
         }
     }
 
-    /// Counts a success in the own stripe's bucket if that is the one that its last call used.
+    /// Counts a success, after a [glance](Self::glance) at a window of time, if its bucket is the one that its stripe's last call used.
     #[inline(always)]
-    fn count_at_once(&self, generation: u32, at: Now) -> AtOnce {
+    pub fn count_at_once(&self, token: Token, at: Now) -> Counted {
         let (Some(lane), Some(rare)) = (self.bulkhead.stripe(stripe::own()).lane.get(), self.rare.get()) else {
-            return AtOnce::Not;
+            return Counted::Elsewhere;
         };
-        match ring::count_at_once(lane, &rare.marks, generation, at.tick()) {
-            Counted::Done => AtOnce::Recorded,
-            Counted::Judge(sign) => AtOnce::Counted { sign, at },
-            Counted::Met => {
-                self.bulkhead.meet();
-                AtOnce::Not
-            }
-            Counted::Elsewhere => AtOnce::Not,
+        let counted = ring::count_at_once(lane, &rare.marks, token.generation(), at.tick());
+        if counted == Counted::Met {
+            self.bulkhead.meet();
         }
+        counted
+    }
+
+    /// Writes a success, after a [glance](Self::glance) at a window of calls, if that needs no judgement; false if it does, or is stale.
+    #[inline(never)]
+    pub fn write_at_once(&self, token: Token, size: u32, sign: clean::Word) -> bool {
+        let generation = token.generation();
+        if !sign.is(Sign::Calm, generation, size) {
+            return false;
+        }
+        let recorded = self.calls.record(false, generation, size, &self.gate);
+        if recorded == Recorded::Counted(calls::Word::clean(generation, size)) {
+            self.clean.set(sign, Sign::Clean, generation, size);
+        }
+        recorded != Recorded::Stale
     }
 
     /// Judges a success that was counted at once, by terms that were read after that.
@@ -71,19 +85,32 @@ impl Words {
     }
 
     /// Records how a call ended; the permit stays held until [`Words::release`]. A transition must be reported after that.
-    pub fn record<F: Fn() -> Now>(
+    pub fn record<'a, F: Fn() -> Now>(
         &self,
         token: Token,
         signs: Signs,
         ending: Ending,
-        terms: Terms<'_>,
+        terms: impl FnOnce() -> Terms<'a>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
-        match self.settle_at_once(token, ending, || time.now()) {
-            AtOnce::Recorded => return (Settled::Recorded, None),
-            AtOnce::Counted { sign, at } => return (Settled::Recorded, self.judge(token, sign, at, terms)),
-            AtOnce::Not => {}
+        // The sign before the policy: one that comes later takes it away.
+        let mut before = clean::Word::UNSEEN;
+        match self.glance(token, ending) {
+            Glance::Unchanged => return (Settled::Recorded, None),
+            Glance::Timed => match self.count_at_once(token, time.now()) {
+                Counted::Done => return (Settled::Recorded, None),
+                Counted::Judge(sign) => return (Settled::Recorded, self.judge(token, sign, time.now(), terms())),
+                Counted::Met | Counted::Elsewhere => {}
+            },
+            Glance::Calls { size, sign } => {
+                if self.write_at_once(token, size, sign) {
+                    return (Settled::Recorded, None);
+                }
+                before = sign;
+            }
+            Glance::Further => {}
         }
+        let terms = terms();
         let ran = || token.started().map(|started| signs.answered.unwrap_or_else(|| time.now()).nanos_since(started));
         let silent = || signs.alive.or(token.started()).map(|since| time.now().nanos_since(since));
         let outcome = outcome(ending, token.is_async(), silent, terms.policy);
@@ -97,7 +124,7 @@ impl Words {
         } else if outcome == Outcome::Ignored || gate.state() != State::Closed {
             (Settled::Recorded, None)
         } else {
-            self.call_ended(gate, outcome == Outcome::Failure, slow, terms, time)
+            self.call_ended(gate, before, outcome == Outcome::Failure, slow, terms, time)
         };
         self.count(settled, ending, slow);
         (settled, change)
@@ -129,6 +156,7 @@ impl Words {
     fn call_ended<F: Fn() -> Now>(
         &self,
         gate: gate::Word,
+        before: clean::Word,
         failed: bool,
         slow: bool,
         terms: Terms<'_>,
@@ -138,7 +166,7 @@ impl Words {
         let view = policy.geometry.and_then(|geometry| geometry.view(gate, || time.now()));
         let recorded = match &view {
             Some(view) => self.ring().record(view, failed, slow, &self.gate).map(|()| Counts::default()),
-            None => self.record_calls_and_slow(generation, failed, slow, policy),
+            None => self.record_calls_and_slow(generation, before, failed, slow, policy),
         };
         let Recorded::Counted(counts) = recorded else { return (Settled::Stale, None) };
         let mut streak = 0;
@@ -167,9 +195,18 @@ impl Words {
     }
 
     /// Counts an outcome in the window of calls and in that of slow calls, if the policy has them.
-    fn record_calls_and_slow(&self, generation: u32, failed: bool, slow: bool, policy: &Policy) -> Recorded<Counts> {
+    fn record_calls_and_slow(
+        &self,
+        generation: u32,
+        before: clean::Word,
+        failed: bool,
+        slow: bool,
+        policy: &Policy,
+    ) -> Recorded<Counts> {
         let Some(Geometry::Calls(size)) = policy.geometry else { return Recorded::Counted(Counts::default()) };
-        let Recorded::Counted(window) = self.record_calls(failed, generation, size) else { return Recorded::Stale };
+        let Recorded::Counted(window) = self.record_calls(before, failed, generation, size, policy) else {
+            return Recorded::Stale;
+        };
         let (mut calls, mut failures) = window.counts(size);
         let mut slow_calls = 0;
         if policy.slow_rate_bp.is_some()
@@ -185,16 +222,28 @@ impl Words {
         Recorded::Counted(Counts { calls: calls.into(), failures: failures.into(), slow: slow_calls.into() })
     }
 
-    /// Counts an outcome in the window of calls, and keeps the sign that it is clean.
-    fn record_calls(&self, failed: bool, generation: u32, size: u32) -> Recorded<calls::Word> {
+    /// Counts an outcome in the window of calls, and keeps the sign of what a success needn't do there.
+    fn record_calls(
+        &self,
+        before: clean::Word,
+        failed: bool,
+        generation: u32,
+        size: u32,
+        policy: &Policy,
+    ) -> Recorded<calls::Word> {
         let record = || self.calls.record(failed, generation, size, &self.gate);
         if failed {
             return self.clean.while_marking(record);
         }
-        let before = self.clean.load();
         let recorded = record();
-        if recorded == Recorded::Counted(calls::Word::clean(generation, size)) {
-            self.clean.set(before, generation, size);
+        if let Recorded::Counted(window) = recorded {
+            let (calls, failures) = window.counts(size);
+            let counts = Counts { calls: calls.into(), failures: failures.into(), slow: 0 };
+            if window == calls::Word::clean(generation, size) {
+                self.clean.set(before, Sign::Clean, generation, size);
+            } else if calls == size && !policy.could_meet(0, counts) {
+                self.clean.set(before, Sign::Calm, generation, size);
+            }
         }
         recorded
     }

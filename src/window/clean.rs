@@ -1,34 +1,35 @@
-//! The sign that a window of calls is full and without a failure: `begun | marking | generation | size | clean`.
+//! A sign of what a success needn't do in a full window of calls: `begun | marking | generation | size | sign`.
 //!
 //! ```text
-//!  63      44 43      28 27        8 7    1   0
-//! +----------+----------+------------+------+-------+
-//! |  begun   | marking  | generation | size | clean |
-//! |    20    |    16    |     20     |  7   |   1   |
-//! +----------+----------+------------+------+-------+
+//!  63      45 44      29 28         9 8    2 1    0
+//! +----------+----------+------------+------+------+
+//! |  begun   | marking  | generation | size | sign |
+//! |    19    |    16    |     20     |  7   |   2  |
+//! +----------+----------+------------+------+------+
 //! ```
 //!
-//! A success doesn't change such a window, so it is all that a healthy target's calls must read of it: the window's own word has 128
-//! bits, which takes several times as long to read, and a lock where the processor has none of that size.
+//! Clean: there is no failure in the window, and a success doesn't change it. So the sign is all that a healthy target's calls must read of
+//! it: the window's own word has 128 bits, which takes several times as long to read, and a lock where the processor has none of that size.
+//! Calm: there are failures, and no rule is met. A success is written, and needn't be judged: in a full window it only lowers the rate.
 //!
-//! A failure takes the sign away before it is written into the window, and counts as marking until it is. A success sets the sign if it
-//! found the window clean, nobody was marking when it looked here before, and no failure has begun since. So where the sign
-//! stands, no failure is in the window; one that is on its way comes after whoever saw the sign.
+//! A failure takes the sign away before it is written into the window, and counts as marking until it is; so does a new policy. A success
+//! sets the sign by what it found in the window, if nobody was marking when it looked here before, and no failure has begun since. So
+//! where the sign stands, no failure came that it doesn't speak of; one that is on its way comes after whoever saw the sign.
 //!
-//! `marking` can't carry: 65,536 threads would have to fail at once. `begun` wraps: a success stalled over exactly 1,048,576 failures
+//! `marking` can't carry: 65,536 threads would have to fail at once. `begun` wraps: a success stalled over exactly 524,288 failures
 //! could set the sign once too often. A sign of another generation or size is none.
 
 use crate::bits::Field;
 use crate::gate;
 use crate::sync::{AtomicU64, Ordering, Role, role};
 
-const CLEAN: Field = Field::lowest(1);
-const SIZE: Field = CLEAN.above(7);
+const SIGN: Field = Field::lowest(2);
+const SIZE: Field = SIGN.above(7);
 const GENERATION: Field = SIZE.above(gate::GENERATION_BITS);
 const MARKING: Field = GENERATION.above(16);
-const BEGUN: Field = MARKING.above(20);
+const BEGUN: Field = MARKING.above(19);
 /// The lowest three, that a success compares.
-const SIGN: Field = Field::lowest(GENERATION.end());
+const OF: Field = Field::lowest(GENERATION.end());
 const _: () = assert!(BEGUN.end() == 64 && SIZE.max() >= super::MOST_CALLS as u64);
 
 /// Acquire: pairs with `END`; whoever sees that nobody is marking finds the marks in the window.
@@ -40,11 +41,23 @@ const BEGIN: Role = role("clean.begin", Ordering::AcqRel);
 /// Release: pairs with `READ`; the mark is in the window.
 const END: Role = role("clean.end", Ordering::AcqRel);
 
+/// What a success needn't do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Be judged.
+    Calm = 1,
+    /// Be judged, nor written.
+    Clean = 2,
+}
+
 /// A copy of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Word(u64);
 
 impl Word {
+    /// What nobody has seen: no sign is set by it.
+    pub const UNSEEN: Self = Self(MARKING.one());
+
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -55,22 +68,22 @@ impl Word {
         self.0
     }
 
-    /// Whether the window of `generation` is full and without a failure.
+    /// Whether `sign` is set for the window of `generation`.
     #[must_use]
     #[inline]
-    pub const fn is_set(self, generation: u32, size: u32) -> bool {
-        SIGN.get(self.0) == Self(0).set(generation, size).0
+    pub const fn is(self, sign: Sign, generation: u32, size: u32) -> bool {
+        OF.get(self.0) == Self(0).set(sign, generation, size).0
     }
 
-    const fn set(self, generation: u32, size: u32) -> Self {
-        Self(CLEAN.set(SIZE.set(GENERATION.set(self.0, generation as u64), size as u64), 1))
+    const fn set(self, sign: Sign, generation: u32, size: u32) -> Self {
+        Self(SIGN.set(SIZE.set(GENERATION.set(self.0, generation as u64), size as u64), sign as u64))
     }
 
     /// Without the sign, and with one more who is marking.
     #[must_use]
     pub const fn begun(self) -> Self {
         // The topmost field wraps off the word.
-        Self(CLEAN.set(self.0, 0).wrapping_add(MARKING.one()).wrapping_add(BEGUN.one()))
+        Self(SIGN.set(self.0, 0).wrapping_add(MARKING.one()).wrapping_add(BEGUN.one()))
     }
 
     const fn begun_so_far(self) -> u64 {
@@ -87,7 +100,7 @@ impl std::fmt::Debug for Word {
         let mut fields = f.debug_struct("Clean");
         fields.field("begun", &self.begun_so_far()).field("marking", &self.marking());
         fields.field("generation", &GENERATION.get(self.0)).field("size", &SIZE.get(self.0));
-        fields.field("clean", &(CLEAN.get(self.0) == 1)).finish()
+        fields.field("sign", &SIGN.get(self.0)).finish()
     }
 }
 
@@ -108,15 +121,15 @@ impl Cell {
         Word(self.0.load(READ))
     }
 
-    /// Sets the sign for whoever has seen `before`, then found the window clean; not if a failure came between, or was about to.
-    pub fn set(&self, before: Word, generation: u32, size: u32) {
-        if before.marking() == 0 {
+    /// Sets the sign for whoever has seen `before`, and then the window to be so; not if a failure came between, or was about to.
+    pub fn set(&self, before: Word, sign: Sign, generation: u32, size: u32) {
+        if before.marking() == 0 && !before.is(sign, generation, size) {
             // Lost to another success or to a failure: the next success may try.
-            let _ = self.0.compare_exchange(before.0, before.set(generation, size).0, SET, READ);
+            let _ = self.0.compare_exchange(before.0, before.set(sign, generation, size).0, SET, READ);
         }
     }
 
-    /// Takes the sign away while `mark` writes a failure into the window.
+    /// Takes the sign away while `mark` writes a failure into the window, or changes what a window is judged by.
     pub fn while_marking<R>(&self, mark: impl FnOnce() -> R) -> R {
         let mut word = self.load();
         while let Err(bits) = self.0.compare_exchange_weak(word.0, word.begun().0, BEGIN, READ) {
@@ -135,29 +148,31 @@ mod tests {
     #[test]
     fn the_sign_is_of_one_generation_and_size() {
         let cell = Cell::default();
-        cell.set(cell.load(), 7, 100);
+        cell.set(cell.load(), Sign::Clean, 7, 100);
         let word = cell.load();
-        assert!(word.is_set(7, 100));
-        assert!(!word.is_set(8, 100) && !word.is_set(7, 99) && !Word(0).is_set(0, 0));
-        cell.set(word, 8, 50);
-        assert!(cell.load().is_set(8, 50));
+        assert!(word.is(Sign::Clean, 7, 100) && !word.is(Sign::Calm, 7, 100));
+        assert!(!word.is(Sign::Clean, 8, 100) && !word.is(Sign::Clean, 7, 99) && !Word(0).is(Sign::Calm, 0, 0));
+        cell.set(word, Sign::Calm, 8, 50);
+        assert!(cell.load().is(Sign::Calm, 8, 50));
     }
 
     #[test]
     fn a_failure_takes_it_away_until_a_success_that_began_after_it() {
-        let cell = Cell::default();
-        cell.set(cell.load(), 1, 10);
-        let early = cell.load();
-        cell.while_marking(|| {
-            assert!(!cell.load().is_set(1, 10));
-            // Found clean before the mark was there.
-            cell.set(cell.load(), 1, 10);
-            assert!(!cell.load().is_set(1, 10));
-        });
-        cell.set(early, 1, 10);
-        assert!(!cell.load().is_set(1, 10));
-        cell.set(cell.load(), 1, 10);
-        assert!(cell.load().is_set(1, 10));
+        for sign in [Sign::Calm, Sign::Clean] {
+            let cell = Cell::default();
+            cell.set(cell.load(), sign, 1, 10);
+            let early = cell.load();
+            cell.while_marking(|| {
+                assert!(!cell.load().is(sign, 1, 10));
+                // Found so before the mark was there.
+                cell.set(cell.load(), sign, 1, 10);
+                assert!(!cell.load().is(sign, 1, 10));
+            });
+            cell.set(early, sign, 1, 10);
+            assert!(!cell.load().is(sign, 1, 10));
+            cell.set(cell.load(), sign, 1, 10);
+            assert!(cell.load().is(sign, 1, 10));
+        }
     }
 
     #[test]

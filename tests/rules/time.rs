@@ -40,7 +40,7 @@ impl Counted {
         let admission = self.readings.replace(0);
         let Ok(token) = token else { return (admission, 0) };
         let terms = Terms { policy: &self.policy, policy_version: 0 };
-        let _ = self.words.record(token, Signs::default(), ending, terms, &self.time());
+        let _ = self.words.record(token, Signs::default(), ending, || terms, &self.time());
         self.words.release();
         (admission, self.readings.get())
     }

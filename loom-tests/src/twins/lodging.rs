@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use portcullis::internals::{AtOnce, Ending, Now, Reading, Refused, Signs, Terms, Token, Words};
+use portcullis::internals::{Ending, Glance, Now, Reading, Refused, Signs, Terms, Token, Words};
 use portcullis::{Cause, Outcome, Policy, State};
 
 /// Which step is wrong.
@@ -82,12 +82,12 @@ impl<const LAPSE: u8> Lodging<LAPSE> {
         // The permit keeps the tenant, from before the answer until it is given back.
         assert_eq!(u64::from(self.tenant.load(Ordering::Relaxed)), epoch, "a permit on a recycled slot");
         let ending = Ending::Settled(Outcome::Success);
-        if self.words.settle_at_once(token, ending, Now::default) == AtOnce::Recorded {
+        if self.words.glance(token, ending) == Glance::Unchanged {
             self.words.release();
             return "unchanged";
         }
         let terms = Terms { policy: &self.policy, policy_version: 0 };
-        let _ = self.words.record(token, Signs::default(), ending, terms, &Self::reading());
+        let _ = self.words.record(token, Signs::default(), ending, || terms, &Self::reading());
         self.words.release();
         "recorded"
     }
