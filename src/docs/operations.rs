@@ -33,6 +33,19 @@
 //! than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
 //! every call in the window was slow.
 //!
+//! # Choosing for speed
+//!
+//! | choice | advice |
+//! | --- | --- |
+//! | how to ask | [`Engine::target`](crate::Engine::target) once where the targets are known: by key costs three times as much |
+//! | how to hold | a `static` engine and [`Permit`](crate::Permit); an [`OwnedPermit`](crate::OwnedPermit) with an `Arc` writes a count that all threads share, twice |
+//! | window | of calls where targets rarely fail: a healthy one reads a word and writes none. Its word is shared once there are failures in it: where a few per cent always fail and many cores call, of time, which each stripe counts by itself |
+//! | clock | [`Clock::coarse`](crate::Clock::coarse) with windows of time and for targets that are often open, unless waits of few milliseconds matter. Windows of calls read no clock while a target is closed |
+//! | limit | [`UNLIMITED`](crate::UNLIMITED), or 128 for each stripe (as many as cores, rounded up to a power of two) and more: below that every call goes through one word. A target that is called by one thread at a time has one stripe |
+//! | rules | `slow_call` and `on_abandon` stamp each call's start and end: two readings of the clock, and each success asks the policy |
+//!
+//! Numbers: the README, and `cores` in `benches/peers` for your machine.
+//!
 //! # Memory
 //!
 //! On 64-bit machines a target is 256 bytes, four cache lines, beside its key (kept twice) and the map's entry. Its first failure or held

@@ -115,7 +115,9 @@
 //!     that began before has ended, since nobody was marking then: its mark happens before the look, which found none. A success that
 //!     goes by the sign reads nothing after it that would hang on it. Whoever has found a failure in the window (`calls.read`, `calls.write`) has
 //!     its beginning behind him, so he sees no sign that is older. Nothing of this asks for an order of the beginning or of the setting with
-//!     other words. Kept, so that a failure that takes a sign away comes after the success that set it.
+//!     other words. Kept, so that a failure that takes a sign away comes after the success that set it. A new policy takes it away like a
+//!     failure, once it is in force: a success that has seen that (`clean.end`, `clean.read`) reads the new policy after it, and one that
+//!     hasn't fails to set the sign. A sign of an earlier generation or size is none.
 //! 14. All that a caller can meet of the next tenant descends from `pool.reinstate` or from the `gate.move` that began its first generation, both
 //!     later than the epoch, and was met with Acquire before the epoch is read. So the epoch's own pair adds nothing as long as it is read
 //!     in that place; models with the steps in another order fail (`teeth.rs`). Kept.
