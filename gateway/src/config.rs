@@ -83,6 +83,8 @@ pub struct Route {
     pub target: String,
     /// Whether answers stay open for as long as they like, such as long polls.
     pub stream: bool,
+    /// Whether the target's policy is asked. If not, its calls are neither refused nor counted; timeouts and `max_concurrent` hold.
+    pub admission: bool,
 }
 
 /// A target: where it is, how long it may take, and its policy.
@@ -124,6 +126,11 @@ impl Config {
             if !self.routes.iter().any(|route| route.target == *name) {
                 notes.push(format!("no route leads to {name}"));
             }
+        }
+        for route in self.routes.iter().filter(|route| !route.admission) {
+            let (path, target) = (&route.path, &route.target);
+            notes
+                .push(format!("{path} goes to {target} unasked: what happens there isn't counted, and no limit holds"));
         }
         notes
     }

@@ -12,7 +12,7 @@ use crate::cap::Cap;
 use crate::config::Config;
 use crate::route::Routes;
 use crate::stack::Stack;
-use crate::upstream::{Client, client};
+use crate::upstream::{Client, Upstream, client};
 
 /// The engine keeps every target for as long as the process runs: a policy must not be forgotten in a quiet hour.
 const FOR_GOOD: Duration = Duration::from_hours(100 * 365 * 24);
@@ -38,7 +38,7 @@ pub(crate) struct Live {
 /// Where a route leads.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// The target's stack.
+    /// The target's services.
     pub(crate) stack: Arc<Stack>,
     /// Whether the route declares its answers as streams.
     pub(crate) stream: bool,
@@ -94,15 +94,21 @@ const MAX_TARGETS: usize = 100_000;
 
 impl Live {
     fn new(config: &Config, engine: &Arc<Engine<String>>, client: &Client) -> Result<Self, Rejection> {
-        let mut stacks = std::collections::HashMap::new();
+        let mut upstreams = std::collections::HashMap::new();
         for target in &config.targets {
             engine.set_policy(target.name.as_str(), target.policy.clone())?;
-            stacks.insert(target.name.as_str(), Arc::new(Stack::new(engine, client, target)));
+            upstreams.insert(target.name.as_str(), Upstream::new(client.clone(), target));
         }
         let routes = config.routes.iter().filter_map(|route| {
             // A route without its target doesn't pass the checks of a configuration.
-            let stack = Arc::clone(stacks.get(route.target.as_str())?);
-            Some((route.host.clone(), route.path.clone(), Way { stack, stream: route.stream }))
+            let upstream = upstreams.get(route.target.as_str())?.clone();
+            let stack = if route.admission {
+                Stack::asked(engine, &route.target, upstream)
+            } else {
+                Stack::unasked(&route.target, upstream)
+            };
+            let way = Way { stack: Arc::new(stack), stream: route.stream };
+            Some((route.host.clone(), route.path.clone(), way))
         });
         Ok(Self {
             routes: Routes::new(routes),

@@ -1,9 +1,10 @@
-//! What a target's requests go through: admission, then one attempt at an upstream.
+//! What a route's requests go through: admission, unless the route is without, then one attempt at an upstream.
 
 use std::sync::Arc;
 
 use http::{Request, Response};
 use http_body::Body;
+use http_body_util::Either;
 use portcullis::Engine;
 use portcullis::tower::{
     Admission, AdmissionLayer, Classify, Error, GuardedBody, HttpClassifier, KeyFor, RequestPermit,
@@ -11,17 +12,22 @@ use portcullis::tower::{
 use tower::{Layer, ServiceExt};
 
 use crate::body::{Download, Upload};
-use crate::config::Target;
-use crate::upstream::{CallError, Client, Stream, Upstream};
+use crate::upstream::{CallError, Stream, Upstream};
 
-/// The body of an upstream's answer, with the permit of its call.
-pub(crate) type Answer = GuardedBody<Download>;
+/// The body of an upstream's answer, with the permit of its call if there is one.
+pub(crate) type Answer = Either<GuardedBody<Download>, Download>;
 
-/// The services of one target.
+/// The services of one route.
 #[derive(Debug)]
 pub(crate) struct Stack {
     name: Name,
-    service: Admission<Upstream, Name, Judge>,
+    service: Service,
+}
+
+#[derive(Debug)]
+enum Service {
+    Asked(Admission<Upstream, Name, Judge>),
+    Unasked(Upstream),
 }
 
 /// The target's name, the same for each of its requests.
@@ -57,20 +63,33 @@ impl<B: Body> Classify<Response<B>, CallError, String> for Judge {
 }
 
 impl Stack {
-    pub(crate) fn new(engine: &Arc<Engine<String>>, client: &Client, target: &Target) -> Self {
-        let name = Name(Arc::from(target.name.as_str()));
+    /// Asks the engine about each call.
+    pub(crate) fn asked(engine: &Arc<Engine<String>>, target: &str, upstream: Upstream) -> Self {
+        let name = Name(Arc::from(target));
         // The upstream marks them: by their type, or because the configuration says so.
         let classifier = HttpClassifier::new().streams(|head| head.extensions.get::<Stream>().is_some());
         let layer = AdmissionLayer::new(Arc::clone(engine), name.clone(), Judge(classifier));
-        Self { name, service: layer.layer(Upstream::new(client.clone(), target)) }
+        Self { name, service: Service::Asked(layer.layer(upstream)) }
     }
 
+    /// Asks nobody: the engine doesn't know of these calls.
+    pub(crate) fn unasked(target: &str, upstream: Upstream) -> Self {
+        Self { name: Name(Arc::from(target)), service: Service::Unasked(upstream) }
+    }
+
+    /// The target's name.
     pub(crate) fn name(&self) -> &str {
         &self.name.0
     }
 
     /// Makes one call.
     pub(crate) async fn call(&self, request: Request<Upload>) -> Result<Response<Answer>, Error<CallError>> {
-        self.service.clone().oneshot(request).await
+        match &self.service {
+            Service::Asked(service) => Ok(service.clone().oneshot(request).await?.map(Either::Left)),
+            Service::Unasked(upstream) => {
+                let answer = upstream.clone().oneshot(request).await.map_err(Error::Inner)?;
+                Ok(answer.map(Either::Right))
+            }
+        }
     }
 }

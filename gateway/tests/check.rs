@@ -32,13 +32,15 @@ fn portcullis(command: &str, file: &Path) -> Output {
 
 #[test]
 fn check_prints_the_effective_policies() {
-    let file = File::new("good", &format!("{GOOD}max_in_flight = 3"));
+    let unasked = GOOD.replace("path = \"/core/\"", "path = \"/core/\"\nadmission = false");
+    let file = File::new("good", &format!("{unasked}max_in_flight = 3"));
     let output = portcullis("check", &file.0);
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("[target.core-banking]\n") && text.contains("max_in_flight = 3\n"), "{text}");
     assert!(text.contains("open_wait = \"5s\"\n") && text.contains("timeout = \"1s\"\n"), "{text}");
     assert!(text.contains("# note: no route leads to claims\n"), "{text}");
+    assert!(text.contains("# note: /core/ goes to core-banking unasked"), "{text}");
     assert!(text.contains("# note: claims alone can fill the process"), "{text}");
     assert!(text.parse::<Config>().is_ok(), "{text}");
 }

@@ -62,7 +62,8 @@ window = { time = \"10s\", buckets = 5 }";
 #[test]
 fn what_is_shown_means_the_same() {
     let quoted = GOOD.replace("claims", "\"clai.ms \\\" \u{200b}é\"");
-    for text in [GOOD.to_owned(), quoted, GOOD.replace("127.0.0.1:9090", "off")] {
+    let flags = GOOD.replace("path = \"/core/\"", "path = \"/core/\"\nstream = true\nadmission = false");
+    for text in [GOOD.to_owned(), quoted, flags, GOOD.replace("127.0.0.1:9090", "off")] {
         let config: Config =
             format!("{text}failures = 3\nslow_call = \"1s\"\non_abandon = \"failure\"").parse().unwrap();
         let again: Config = config.to_string().parse().unwrap();
@@ -203,6 +204,12 @@ fn routes_that_lead_nowhere() {
     only(&with("target = \"core-banking\"", "target = \"nobody\""), 9, "route[0].target", &["nobody", "no target"]);
     only(&with("target = \"core-banking\"", ""), 6, "route[0].target", &["missing"]);
     only(&with("path = \"/core/\"", ""), 6, "route[0].path", &["missing"]);
+    only(
+        &with("target = \"core-banking\"", "target = \"claims\"\nadmission = 0"),
+        10,
+        "route[0].admission",
+        &["true or false"],
+    );
     let second = "[[route]]\nhost = \"API.example.com\"\npath = \"/core/\"\ntarget = \"claims\"\n[target.claims]";
     only(&with("[target.claims]", second), 10, "route[1]", &["same host and path as route[0]"]);
     only(&with("[[route]]", "[route]"), 6, "route", &["list of tables"]);

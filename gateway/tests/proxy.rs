@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    Raw, gateway, gateway_to, get, h2_client, nobody, request, scripted, send, single, target, until, until_idle,
+    Raw, gateway, gateway_to, get, h2_client, nobody, post, request, scripted, send, single, target, until, until_idle,
     upstream,
 };
 use http::Method;
@@ -289,6 +289,34 @@ async fn streams_may_be_silent_and_other_bodies_may_not() {
     assert!(all.contains("one") && !all.contains("two") && !all.ends_with("0\r\n\r\n"), "{all}");
     until_idle(&silent, "t").await;
     assert_eq!(target(&silent, "t").await["totals"]["failure"], 1);
+}
+
+#[tokio::test]
+async fn a_route_without_admission_asks_nobody_and_is_held_to_the_rest() {
+    let core = upstream().await;
+    let route = |path: &str, rest: &str| format!("[[route]]\npath = \"{path}\"\ntarget = \"t\"\n{rest}");
+    let routes = route("/bare/", "admission = false\n");
+    let text = single(core.address(), "max_in_flight = 1\ntimeout = \"400ms\"\nconsecutive_failures = 1");
+    let gateway = gateway(&format!("max_concurrent = 3\n{routes}{text}")).await;
+    // Failures that would open the circuit, and successes, and neither is counted.
+    assert_eq!(get(gateway.address(), "/bare/always500").await.status, 500);
+    assert_eq!(get(gateway.address(), "/bare/fast").await.status, 200);
+    until_idle(&gateway, "t").await;
+    let totals = target(&gateway, "t").await["totals"].clone();
+    assert!(totals.as_object().unwrap().values().all(|count| *count == 0), "{totals}");
+
+    // Nothing is refused where the circuit is open or the target is full.
+    post(gateway.admin_address().unwrap(), "/targets/t/force-open").await;
+    assert_eq!(get(gateway.address(), "/fast").await.code(), "E904");
+    let hung = [(); 3].map(|()| tokio::spawn(get(gateway.address(), "/bare/hang")));
+    until("the cap is reached", async || gateway.in_flight() == 3).await;
+    // The cap on the process holds, and so does the timeout.
+    assert_eq!(get(gateway.address(), "/bare/fast").await.reason(), "process");
+    for answer in hung {
+        assert_eq!(answer.await.unwrap().code(), "E901");
+    }
+    until_idle(&gateway, "t").await;
+    assert_eq!(target(&gateway, "t").await["totals"]["failure"], 0);
 }
 
 #[tokio::test]

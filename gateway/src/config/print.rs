@@ -43,6 +43,9 @@ impl fmt::Display for Route {
         if self.stream {
             writeln!(f, "stream = true")?;
         }
+        if !self.admission {
+            writeln!(f, "admission = false")?;
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::Route;
 use super::reader::{Field, Report, fields};
 
-const KEYS: &[&str] = &["host", "path", "target", "stream"];
+const KEYS: &[&str] = &["host", "path", "target", "stream", "admission"];
 const PATH: &str = "a path that begins with \"/\", without blanks, \"?\" or \"#\"";
 const HOST: &str = "a host name or IP address without port, such as \"api.example.com\"";
 
@@ -69,7 +69,8 @@ fn one<'d>(
         Some(target.to_owned())
     });
     let stream = get("stream").and_then(|field| field.flag(report)).unwrap_or(false);
-    Some(Route { host, path: path?, target: target?, stream })
+    let admission = get("admission").and_then(|field| field.flag(report)).unwrap_or(true);
+    Some(Route { host, path: path?, target: target?, stream, admission })
 }
 
 fn host(report: &mut Report<'_>, field: &Field<'_>) -> Option<String> {
