@@ -3,11 +3,10 @@
 mod access;
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
@@ -35,7 +34,7 @@ impl Admin {
 impl Handler for Admin {
     type Body = Full<Bytes>;
 
-    async fn handle(self, request: Request<Incoming>, _peer: SocketAddr) -> Answer {
+    async fn handle(self, request: Request<Incoming>, _client: HeaderValue) -> Answer {
         answer(&self.shared, &request)
     }
 }

@@ -26,27 +26,39 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     for name in named {
         headers.remove(name);
     }
+    remove_all(headers, is_hop_by_hop);
+}
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
     let always = [&CONNECTION, &KEEP_ALIVE, &PROXY_CONNECTION, &TE, &TRANSFER_ENCODING, &UPGRADE];
-    for name in always.into_iter().chain([&PROXY_AUTHENTICATE, &PROXY_AUTHORIZATION]) {
+    always.contains(&name) || [&PROXY_AUTHENTICATE, &PROXY_AUTHORIZATION].contains(&name)
+}
+
+/// Removes the fields with such names. Few messages have one, and a look at each name costs less than a search for each that there might be.
+fn remove_all(headers: &mut HeaderMap, is_such: impl Fn(&HeaderName) -> bool) {
+    let present: Vec<HeaderName> = headers.keys().filter(|&name| is_such(name)).cloned().collect();
+    for name in present {
         headers.remove(name);
     }
 }
 
+/// A client's address as `X-Forwarded-For` has it.
+pub(crate) fn address(client: IpAddr) -> HeaderValue {
+    // The text of an address is nothing that a header can't hold.
+    HeaderValue::try_from(client.to_canonical().to_string()).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
 /// Makes the headers of a client's request those of the gateway's own: nothing hop-by-hop, and who asked for what.
 ///
-/// `Host` is left to the client of the upstream, which sets the upstream's own. `Expect` has been answered here.
-pub(crate) fn prepare<B>(request: &mut Request<B>, peer: IpAddr) {
+/// `Host` is left to the call, which knows the upstream. `Expect` has been answered here, and without `Trailer` no trailers are sent: they
+/// could say again what only the gateway may say.
+pub(crate) fn prepare<B>(request: &mut Request<B>, client: &HeaderValue) {
     let host = requested_host(request);
     let via = if request.version() == Version::HTTP_2 { "2.0 portcullis" } else { "1.1 portcullis" };
     let headers = request.headers_mut();
     strip_hop_by_hop(headers);
-    headers.remove(HOST);
-    headers.remove(EXPECT);
-    // Without it none are sent. They could say again what only the gateway may say.
-    headers.remove(TRAILER);
-    if let Ok(peer) = HeaderValue::try_from(peer.to_canonical().to_string()) {
-        append(headers, &FORWARDED_FOR, &peer);
-    }
+    remove_all(headers, |name| [&HOST, &EXPECT, &TRAILER].contains(&name));
+    append(headers, &FORWARDED_FOR, client);
     headers.insert(&FORWARDED_PROTO, HeaderValue::from_static("http"));
     match host {
         Some(host) => drop(headers.insert(&FORWARDED_HOST, host)),
@@ -131,7 +143,7 @@ mod tests {
             .header("x-forwarded-host", "elsewhere")
             .body(())
             .unwrap();
-        prepare(&mut request, "::ffff:127.0.0.1".parse().unwrap());
+        prepare(&mut request, &address("::ffff:127.0.0.1".parse().unwrap()));
         let headers = request.headers();
         assert_eq!(headers["x-forwarded-for"], "192.0.2.1, 192.0.2.2, 127.0.0.1");
         assert_eq!(headers["x-forwarded-proto"], "http");

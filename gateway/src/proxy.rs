@@ -1,11 +1,10 @@
 //! The way of one request: route, cap, admission, attempt, answer.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::UPGRADE;
-use http::{Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use portcullis::tower::Error;
@@ -35,8 +34,8 @@ impl Proxy {
 impl Handler for Proxy {
     type Body = Either<Held<Answer, Place>, Full<Bytes>>;
 
-    async fn handle(self, request: Request<Incoming>, peer: SocketAddr) -> Response<Self::Body> {
-        self.answer(request, peer).await.unwrap_or_else(|own| own.map(Either::Right))
+    async fn handle(self, request: Request<Incoming>, client: HeaderValue) -> Response<Self::Body> {
+        self.answer(request, &client).await.unwrap_or_else(|own| own.map(Either::Right))
     }
 }
 
@@ -45,7 +44,7 @@ impl Proxy {
     async fn answer(
         &self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        client: &HeaderValue,
     ) -> Result<Response<<Self as Handler>::Body>, Response<Full<Bytes>>> {
         if let Some(refusal) = refusal(&request) {
             return Err(refusal.into_response());
@@ -59,7 +58,7 @@ impl Proxy {
             return Err(Reply::full(target, cap.limit()).into_response());
         };
         let mut request = request.map(Upload::new);
-        headers::prepare(&mut request, peer.ip());
+        headers::prepare(&mut request, client);
         if way.stream {
             request.extensions_mut().insert(Stream);
         }

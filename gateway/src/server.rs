@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -18,11 +18,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::headers;
 use crate::paced::Paced;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Answers requests. The address is the client's.
+/// Answers requests. The address of the client comes as a header has it, made once per connection.
 pub(crate) trait Handler: Clone + Send + Sync + 'static {
     /// The body of its answers.
     type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
@@ -31,7 +32,7 @@ pub(crate) trait Handler: Clone + Send + Sync + 'static {
     fn handle(
         self,
         request: Request<Incoming>,
-        peer: SocketAddr,
+        client: HeaderValue,
     ) -> impl Future<Output = Response<Self::Body>> + Send + 'static;
 }
 
@@ -130,10 +131,10 @@ async fn serve<H: Handler>(socket: TcpStream, peer: SocketAddr, limits: Limits, 
     let _ = socket.set_nodelay(true);
     let asked = Arc::new(AtomicBool::new(false));
     let service = {
-        let asked = Arc::clone(&asked);
+        let (asked, client) = (Arc::clone(&asked), headers::address(peer.ip()));
         service_fn(move |request: Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
-            let answer = handler.clone().handle(request, peer);
+            let answer = handler.clone().handle(request, client.clone());
             async move { Ok::<_, Infallible>(answer.await) }
         })
     };

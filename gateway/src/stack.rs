@@ -9,7 +9,7 @@ use portcullis::Engine;
 use portcullis::tower::{
     Admission, AdmissionLayer, Classify, Error, GuardedBody, HttpClassifier, KeyFor, RequestPermit,
 };
-use tower::{Layer, ServiceExt};
+use tower::{Layer, Service as _, ServiceExt};
 
 use crate::body::{Download, Upload};
 use crate::upstream::{CallError, Stream, Upstream};
@@ -85,9 +85,14 @@ impl Stack {
     /// Makes one call.
     pub(crate) async fn call(&self, request: Request<Upload>) -> Result<Response<Answer>, Error<CallError>> {
         match &self.service {
-            Service::Asked(service) => Ok(service.clone().oneshot(request).await?.map(Either::Left)),
+            Service::Asked(service) => {
+                let answer = service.clone().ready().await?.call(request).await?;
+                Ok(answer.map(Either::Left))
+            }
             Service::Unasked(upstream) => {
-                let answer = upstream.clone().oneshot(request).await.map_err(Error::Inner)?;
+                let mut upstream = upstream.clone();
+                let ready = upstream.ready().await.map_err(Error::Inner)?;
+                let answer = ready.call(request).await.map_err(Error::Inner)?;
                 Ok(answer.map(Either::Right))
             }
         }

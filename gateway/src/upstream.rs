@@ -76,20 +76,21 @@ pub(crate) fn client() -> Client {
         .pool_idle_timeout(Duration::from_secs(4))
         .pool_max_idle_per_host(256)
         .pool_timer(TokioTimer::new())
+        // Each request has it already.
+        .set_host(false)
         .timer(TokioTimer::new())
         .build(connector)
 }
 
-/// A target's upstreams, as the innermost service of its stack.
+/// A target's upstreams, as the innermost service of its stack. Each request has a clone, so all of it is shared.
 #[derive(Clone, Debug)]
-pub(crate) struct Upstream {
-    client: Client,
-    shared: Arc<Shared>,
-}
+pub(crate) struct Upstream(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    authorities: Vec<Authority>,
+    client: Client,
+    // Each with the `Host` that is asked for there.
+    places: Vec<(Authority, HeaderValue)>,
     next: AtomicUsize,
     timeout: Duration,
     stream: bool,
@@ -97,8 +98,9 @@ struct Shared {
 
 impl Upstream {
     pub(crate) fn new(client: Client, target: &crate::config::Target) -> Self {
-        let (authorities, timeout, stream) = (target.upstream.clone(), target.timeout, target.stream);
-        Self { client, shared: Arc::new(Shared { authorities, next: AtomicUsize::new(0), timeout, stream }) }
+        let places = target.upstream.iter().map(|authority| (authority.clone(), host(authority))).collect();
+        let (timeout, stream) = (target.timeout, target.stream);
+        Self(Arc::new(Shared { client, places, next: AtomicUsize::new(0), timeout, stream }))
     }
 }
 
@@ -112,29 +114,26 @@ impl Service<Request<Upload>> for Upstream {
     }
 
     fn call(&mut self, request: Request<Upload>) -> Self::Future {
-        let (client, shared) = (self.client.clone(), Arc::clone(&self.shared));
-        Box::pin(async move { attempt(&client, &shared, request).await })
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move { attempt(&shared, request).await })
     }
 }
 
-async fn attempt(
-    client: &Client,
-    shared: &Shared,
-    mut request: Request<Upload>,
-) -> Result<Response<Download>, CallError> {
-    let turn = shared.next.fetch_add(1, Ordering::Relaxed) % shared.authorities.len().max(1);
-    let Some(authority) = shared.authorities.get(turn) else {
+async fn attempt(shared: &Shared, mut request: Request<Upload>) -> Result<Response<Download>, CallError> {
+    let turn = shared.next.fetch_add(1, Ordering::Relaxed) % shared.places.len().max(1);
+    let Some((authority, host)) = shared.places.get(turn) else {
         return Err(CallError::Unreachable("the target has no upstream".to_owned()));
     };
     *request.uri_mut() = at(authority, request.uri());
     *request.version_mut() = Version::HTTP_11;
+    request.headers_mut().insert(header::HOST, host.clone());
     if !request.body().is_end_stream() && request.body().size_hint().exact().is_none() {
         // For methods that seldom have a body, the client would leave out one whose length it doesn't know.
         request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     let declared = shared.stream || request.extensions().get::<Stream>().is_some();
     let upload = request.body().progress();
-    let answer = answer(client.request(request), shared.timeout, upload.as_deref()).await;
+    let answer = answer(shared.client.request(request), shared.timeout, upload.as_deref()).await;
     if let Err(CallError::Timeout { .. }) = answer {
         tokio::time::sleep(LETTING_GO).await;
     }
@@ -181,6 +180,13 @@ async fn answer<R>(
             None => return Err(CallError::Timeout { limit }),
         }
     }
+}
+
+/// The `Host` of an upstream: without the port that goes without saying.
+fn host(authority: &Authority) -> HeaderValue {
+    let named = if authority.port_u16() == Some(80) { authority.host() } else { authority.as_str() };
+    // Whatever is an authority is a field's value.
+    HeaderValue::from_str(named).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// The same path and query at an upstream.
