@@ -1,7 +1,7 @@
 //! The gateway of portcullis: a reverse proxy in which a dead target hurts nobody else.
 //!
 //! The way of a request: [`Config`] names the routes, `route` picks the target, `proxy` asks the process-wide cap and then
-//! the target's stack, which is the engine's admission layer around one attempt at an `upstream`. `admin` is the
+//! the target's stack, which asks the engine before one attempt at an `upstream`. `admin` is the
 //! operator's listener, `server` the accept loop of both, [`demo`] the demonstration.
 //!
 //! # What it doesn't do

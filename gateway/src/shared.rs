@@ -102,11 +102,7 @@ impl Live {
         let routes = config.routes.iter().filter_map(|route| {
             // A route without its target doesn't pass the checks of a configuration.
             let upstream = upstreams.get(route.target.as_str())?.clone();
-            let stack = if route.admission {
-                Stack::asked(engine, &route.target, upstream)
-            } else {
-                Stack::unasked(&route.target, upstream)
-            };
+            let stack = Stack::new(&route.target, route.admission.then_some(engine), upstream);
             let way = Way { stack: Arc::new(stack), stream: route.stream };
             Some((route.host.clone(), route.path.clone(), way))
         });

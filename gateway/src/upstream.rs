@@ -3,10 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io::ErrorKind::AddrNotAvailable;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -16,7 +14,6 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
-use tower::Service;
 
 use crate::body::{Download, Progress, Upload};
 use crate::headers::strip_hop_by_hop;
@@ -82,7 +79,7 @@ pub(crate) fn client() -> Client {
         .build(connector)
 }
 
-/// A target's upstreams, as the innermost service of its stack. Each request has a clone, so all of it is shared.
+/// A target's upstreams, which its routes share.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream(Arc<Shared>);
 
@@ -102,54 +99,41 @@ impl Upstream {
         let (timeout, stream) = (target.timeout, target.stream);
         Self(Arc::new(Shared { client, places, next: AtomicUsize::new(0), timeout, stream }))
     }
-}
 
-impl Service<Request<Upload>> for Upstream {
-    type Response = Response<Download>;
-    type Error = CallError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Download>, CallError>> + Send>>;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
-        Poll::Ready(Ok(()))
+    /// Makes one attempt.
+    pub(crate) async fn call(&self, mut request: Request<Upload>) -> Result<Response<Download>, CallError> {
+        let shared = &*self.0;
+        let turn = shared.next.fetch_add(1, Ordering::Relaxed) % shared.places.len().max(1);
+        let Some((authority, host)) = shared.places.get(turn) else {
+            return Err(CallError::Unreachable("the target has no upstream".to_owned()));
+        };
+        *request.uri_mut() = at(authority, request.uri());
+        *request.version_mut() = Version::HTTP_11;
+        request.headers_mut().insert(header::HOST, host.clone());
+        if !request.body().is_end_stream() && request.body().size_hint().exact().is_none() {
+            // For methods that seldom have a body, the client would leave out one whose length it doesn't know.
+            request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+        let declared = shared.stream || request.extensions().get::<Stream>().is_some();
+        let upload = request.body().progress();
+        let answer = answer(shared.client.request(request), shared.timeout, upload.as_deref()).await;
+        if let Err(CallError::Timeout { .. }) = answer {
+            tokio::time::sleep(LETTING_GO).await;
+        }
+        let answer = answer?;
+        let (mut head, body) = answer.into_parts();
+        if head.status.is_informational() {
+            return Err(CallError::Broken(format!("an interim answer, {}, in place of one", head.status)));
+        }
+        strip_hop_by_hop(&mut head.headers);
+        head.version = Version::HTTP_11;
+        let stream = declared || is_event_stream(&head.headers);
+        if stream {
+            head.extensions.insert(Stream);
+        }
+        let limit = (!stream).then_some(shared.timeout);
+        Ok(Response::from_parts(head, Download::new(body, limit, upload)))
     }
-
-    fn call(&mut self, request: Request<Upload>) -> Self::Future {
-        let shared = Arc::clone(&self.0);
-        Box::pin(async move { attempt(&shared, request).await })
-    }
-}
-
-async fn attempt(shared: &Shared, mut request: Request<Upload>) -> Result<Response<Download>, CallError> {
-    let turn = shared.next.fetch_add(1, Ordering::Relaxed) % shared.places.len().max(1);
-    let Some((authority, host)) = shared.places.get(turn) else {
-        return Err(CallError::Unreachable("the target has no upstream".to_owned()));
-    };
-    *request.uri_mut() = at(authority, request.uri());
-    *request.version_mut() = Version::HTTP_11;
-    request.headers_mut().insert(header::HOST, host.clone());
-    if !request.body().is_end_stream() && request.body().size_hint().exact().is_none() {
-        // For methods that seldom have a body, the client would leave out one whose length it doesn't know.
-        request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-    }
-    let declared = shared.stream || request.extensions().get::<Stream>().is_some();
-    let upload = request.body().progress();
-    let answer = answer(shared.client.request(request), shared.timeout, upload.as_deref()).await;
-    if let Err(CallError::Timeout { .. }) = answer {
-        tokio::time::sleep(LETTING_GO).await;
-    }
-    let answer = answer?;
-    let (mut head, body) = answer.into_parts();
-    if head.status.is_informational() {
-        return Err(CallError::Broken(format!("an interim answer, {}, in place of one", head.status)));
-    }
-    strip_hop_by_hop(&mut head.headers);
-    head.version = Version::HTTP_11;
-    let stream = declared || is_event_stream(&head.headers);
-    if stream {
-        head.extensions.insert(Stream);
-    }
-    let limit = (!stream).then_some(shared.timeout);
-    Ok(Response::from_parts(head, Download::new(body, limit, upload)))
 }
 
 /// Waits for the head of the answer: `limit` from the start, or from when the client last sent a piece of its body.
