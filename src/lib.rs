@@ -91,6 +91,9 @@ struct Readme;
 /// The words and their protocols, for model checking and fuzzing. No stability is promised.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(portcullis_trace)]
+    pub use crate::sync::traced as trace;
+
     pub use crate::bulkhead::{Bulkhead, Usage, magazine, pool, stripe};
     pub use crate::counters::{Counter, Counters};
     pub use crate::gate::{Admission, Applied, Cell as Gate, Moved, ProbeRules, Refusal, Step, Word as GateWord};

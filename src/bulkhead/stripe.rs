@@ -13,7 +13,7 @@ use crossbeam_utils::CachePadded;
 
 use super::magazine;
 use crate::counters::Refusals;
-use crate::sync::{AtomicU32, Later, Lazy, Ordering, Role, role};
+use crate::sync::{AtomicU32, Later, Lazy, Ordering, Role, cores, role};
 use crate::window::lane::Lane;
 
 /// Times that threads must have met before a target gets its stripes: two calls that meet once a day are no reason.
@@ -137,9 +137,8 @@ fn as_many_as_cores() -> usize {
     if cfg!(portcullis_loom) {
         return 2;
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // With one core, threads still take turns within a call; two stripes serve them.
-    cores.next_power_of_two().clamp(2, MOST)
+    cores().next_power_of_two().clamp(2, MOST)
 }
 
 const NONE: usize = usize::MAX;
