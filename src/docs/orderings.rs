@@ -29,6 +29,7 @@
 //! | `ring.look` | fence | SeqCst | each other, `bucket.count`, `bucket.sign` | as above, for outcomes that look further than at the sign | ring: of a failure and the success that completes min_calls one sees both |
 //! | `lane.hint` | load, store | Relaxed | - | a hint: the bucket's own word confirms it, and is of the generation that the hint names | nothing to weaken |
 //! | `lane.judged` | load, store | Relaxed | - | note 17 | nothing to weaken |
+//! | `lane.known` | load, store | Relaxed | - | a number of calls that were counted, and stay so while its bucket is the newest: as good from any moment | nothing to weaken |
 //! | `magazine.read` | load, lost CAS | Acquire | `magazine.give` | a call seen as settled has its ending counted | registry: a snapshot shows no success that was none |
 //! | `magazine.take` | CAS | Acquire | `magazine.give` | a permit's taker comes after the call that gave it back | messages: a stashed permit carries it though the magazine looks untouched |
 //! | `magazine.give` | `fetch_add` | AcqRel | take, close, withdraw | R: as above. A: note 2 | A: -. R: messages: a permit swept by a third carries it |

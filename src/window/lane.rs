@@ -11,7 +11,7 @@ use crate::gate;
 use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
 
 /// As many buckets as fit beside the rest in the two cache lines that the processor fetches at once.
-const NEAR: usize = if cfg!(portcullis_loom) { 2 } else { 13 };
+const NEAR: usize = if cfg!(portcullis_loom) { 2 } else { 12 };
 const FAR: usize = MOST_BUCKETS as usize - NEAR;
 
 const INDEX: Field = Field::lowest(6);
@@ -24,6 +24,8 @@ const _: () = assert!(WIDTH.max() as u128 >= super::LONGEST.as_millis());
 const HINT: Role = role("lane.hint", Ordering::Relaxed);
 /// Relaxed: it speaks of the sign that its reader has read itself.
 const JUDGED: Role = role("lane.judged", Ordering::Relaxed);
+/// Relaxed: calls that were counted stay so while the bucket is the newest.
+const KNOWN: Role = role("lane.known", Ordering::Relaxed);
 
 /// The calls of one stripe.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Lane {
     hint: AtomicU64,
     /// The bucket and the count of the sign under which no rule could be met.
     judged: AtomicU64,
+    /// The newest bucket, and how many calls all stripes had in the window when they were summed there.
+    known: AtomicU64,
     far: Lazy<Far>,
     near: [Cell; NEAR],
 }
@@ -48,7 +52,8 @@ impl Default for Far {
 
 impl Default for Lane {
     fn default() -> Self {
-        Self { hint: AtomicU64::new(0), judged: AtomicU64::new(0), far: Lazy::default(), near: <_>::default() }
+        let [hint, judged, known] = [0; 3].map(AtomicU64::new);
+        Self { hint, judged, known, far: Lazy::default(), near: <_>::default() }
     }
 }
 
@@ -105,6 +110,22 @@ impl Lane {
         self.judged.store(Word::new(view.generation(), view.start(), sign.count()).bits(), JUDGED);
     }
 
+    /// So many calls or more that the window covers: of all stripes as last summed in its newest bucket, or of this one alone.
+    #[must_use]
+    pub fn calls_at_least(&self, view: &View) -> u64 {
+        let known = Word::from_bits(self.known.load(KNOWN));
+        if known.is_of(view.generation()) && known.start() == view.start() && known.count() > 0 {
+            known.count()
+        } else {
+            self.calls(view)
+        }
+    }
+
+    /// Notes how many calls all stripes have.
+    pub fn note_calls(&self, view: &View, calls: u64) {
+        self.known.store(Word::new(view.generation(), view.start(), calls).bits(), KNOWN);
+    }
+
     /// The word of the bucket at `index`.
     #[must_use]
     pub fn bucket(&self, index: u64) -> Option<Word> {
@@ -112,8 +133,7 @@ impl Lane {
     }
 
     /// The calls of this stripe that the window covers.
-    #[must_use]
-    pub fn calls(&self, view: &View) -> u64 {
+    fn calls(&self, view: &View) -> u64 {
         let covered = (0..view.buckets()).filter_map(|index| self.bucket(index)).filter(|word| view.covers(*word));
         covered.map(Word::count).sum()
     }

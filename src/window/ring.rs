@@ -78,13 +78,15 @@ impl<'a, L: Iterator<Item = &'a Lane> + Clone> Ring<'a, L> {
             Counts { calls: 1, failures: 0, slow: 0 }
         } else {
             let [failures, slow] = self.marks.sums(view);
-            // With more calls each rate is lower still, so the own stripe's are often enough.
-            Counts { calls: self.own.calls(view), failures, slow }
+            // With more calls each rate is lower still, so those that are known without the other stripes are often enough.
+            Counts { calls: self.own.calls_at_least(view), failures, slow }
         };
         if !could_meet(known) {
             return None;
         }
-        Some(counts(view, self.marks, &self.lanes)).filter(|counts| could_meet(*counts))
+        let counts = counts(view, self.marks, &self.lanes);
+        self.own.note_calls(view, counts.calls);
+        Some(counts).filter(|counts| could_meet(*counts))
     }
 
     /// As [`Self::look`], for a success that was counted at once and then found `sign`: that no rule can be met its stripe remembers.
@@ -237,6 +239,20 @@ mod tests {
         assert_eq!(window.succeeded(1, 0), seen(10, 5));
         // The failures have left.
         assert_eq!(window.succeeded(1, 10_000), seen(0, 0));
+    }
+
+    #[test]
+    fn the_calls_of_all_stripes_are_summed_once_in_a_bucket_if_they_are_many() {
+        let window = Window::new();
+        for _ in 0..9 {
+            let _ = window.succeeded(1, 0);
+        }
+        let lane = &window.lanes[0];
+        // All of its own calls failed, so it has to sum them all; after that it knows enough.
+        let _ = (window.failed(0, 0), window.succeeded(0, 0));
+        assert_eq!(lane.calls_at_least(&at(0)), 10);
+        assert_eq!((lane.calls_at_least(&at(999)), lane.calls_at_least(&at(1_000))), (10, 2));
+        assert_eq!(lane.calls_at_least(&View::new(2, 0, 1_000, 10, Now::from_millis(0))), 0);
     }
 
     #[test]
