@@ -57,14 +57,15 @@ pub enum Refused {
 
 /// The permits of one target, over its stripes.
 ///
-/// In the order of its lines: what every admission reads and few write, then the first stripe.
+/// In the order of its lines: what every admission reads and hardly anybody writes; the first stripe; the pool, whose writers would take a
+/// line that is read away from every core.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Bulkhead {
     /// Lowered limits so far; never wraps.
     version: AtomicU64,
-    pool: pool::Cell,
     stripes: Stripes,
+    pool: pool::Cell,
 }
 
 impl Bulkhead {

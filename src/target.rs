@@ -42,8 +42,9 @@ const SET_BRIEF: Role = role("brief.set", Ordering::Release);
 
 /// All that races for one target.
 ///
-/// In the order of its cache lines: what every call reads and few write, to the middle of the bulkhead; the first stripe, which every call
-/// writes until there are more; what a call reads to settle.
+/// In the order of its cache lines: what every call reads and hardly anybody writes, to the middle of the bulkhead; the first stripe, which
+/// every call writes until there are more; the pool, which is written when stashes run out or over and whenever there are none, and what
+/// failures write. Nothing of the third line is read by the usual call, but the streak and the window of time of policies that have them.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Words {
@@ -52,14 +53,14 @@ pub struct Words {
     brief: AtomicU32,
     /// What makes this target's jitter its own; written while nobody calls.
     salt: AtomicU32,
+    /// Tenants that the words have had; never wraps.
+    epoch: AtomicU64,
     pub bulkhead: Bulkhead,
-    pub calls: calls::Cell,
     pub streak: streak::Cell,
+    pub calls: calls::Cell,
     rare: Lazy<Rare>,
     /// The most successes that a snapshot has shown.
     pub(crate) success_seen: Counter,
-    /// Tenants that the words have had; never wraps.
-    epoch: AtomicU64,
 }
 
 /// What a healthy target with a window of calls never needs.
