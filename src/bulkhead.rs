@@ -6,10 +6,11 @@
 //! 1. `out` in the pool = in flight + stashed. Open magazines and announcements = `open`, always.
 //! 2. Take: from the own magazine if it is open under the current version of the limit; under another version, close it first.
 //! 3. Else from the pool, if there is room.
-//! 4. A closed magazine is opened on the way if the limit is large enough for stashes: announced in the pool by the same CAS that
-//!    takes the permit, under the version read before it.
+//! 4. A closed magazine is opened on the way if the limit is large enough for stashes and not near: announced in the pool by the same
+//!    CAS that takes the permit, under the version read before it.
 //! 5. An opener that comes second strikes its announcement off.
-//! 6. An open, empty one is refilled by a batch on the way. If it closed meanwhile, the opener takes the batch back.
+//! 6. An open, empty one is refilled by a batch on the way, if one for every stripe is left. If it closed meanwhile, the opener takes
+//!    the batch back.
 //! 7. Give: one `fetch_add` on the own magazine. If it was closed, one permit goes on to the pool; past the high mark, half of the
 //!    stash does.
 //! 8. Refuse only after all stripes were swept. With one stripe there is nothing to sweep.
@@ -38,6 +39,8 @@ use crate::sync::{AtomicU64, Ordering, Role, role};
 
 /// Permits that an empty magazine takes from the pool at once.
 const BATCH: u64 = if cfg!(portcullis_loom) { 1 } else { 32 };
+/// Permits that must be left for each stripe when a magazine is opened: near the limit, what one stashes another must sweep for.
+const SPARE: u64 = if cfg!(portcullis_loom) { 1 } else { 8 };
 /// A stash of this size is halved.
 const HIGH_MARK: u64 = if cfg!(portcullis_loom) { 2 } else { 512 };
 
@@ -106,6 +109,11 @@ impl Bulkhead {
         pool.limit() >= 4 * self.stripes.count() as u64 * BATCH
     }
 
+    /// Whether so many permits are left for each stripe.
+    fn leaves(&self, pool: pool::Word, each: u64) -> bool {
+        pool.limit() >= pool.out() + each * self.stripes.count() as u64
+    }
+
     /// Takes a permit for a call on `thread`.
     ///
     /// # Errors
@@ -171,7 +179,7 @@ impl Bulkhead {
             };
             if self.is_abundant(pool) {
                 if word.is_closed() {
-                    if let Some(next) = pool.announced() {
+                    if let Some(next) = pool.announced().filter(|next| self.leaves(*next, SPARE)) {
                         if self.pool.announce(pool, next) {
                             if !magazine.open(version) {
                                 self.pool.give(0, 1);
@@ -181,7 +189,7 @@ impl Bulkhead {
                         self.stripes.meet();
                         continue;
                     }
-                } else if let Some(next) = pool.taken(1 + BATCH) {
+                } else if let Some(next) = pool.taken(1 + BATCH).filter(|next| self.leaves(*next, BATCH)) {
                     if self.pool.take(pool, next) {
                         self.refill(magazine);
                         return Ok(());
