@@ -87,8 +87,8 @@ fn full() -> Target<'static> {
 #[library_benchmark]
 #[bench::window_of_100_calls(args = (calls()), config = budget(100))]
 #[bench::streak_only(args = (streak()), config = budget(92))]
-#[bench::window_of_10_s(args = (time()), config = budget(185))]
-#[bench::limit_of_10(args = (few()), config = budget(349))]
+#[bench::window_of_10_s(args = (time()), config = budget(184))]
+#[bench::limit_of_10(args = (few()), config = budget(308))]
 fn admit_and_success(target: Target<'static>) -> Target<'static> {
     for _ in 0..DECISIONS {
         if let Ok(permit) = black_box(&target).admit() {
