@@ -51,6 +51,18 @@ fn r08_a_streak_starts_again_with_the_generation() {
     assert_eq!(bench.state(), State::Open);
 }
 
+/// The success is counted by itself, and judged since there is a failure.
+#[test]
+fn r09_the_success_that_completes_min_calls_of_a_window_of_time_trips() {
+    let window = Window::time(secs(10));
+    let bench = Bench::new(Policy::builder().window(window).min_calls(4).failure_rate(0.25).open_wait(secs(30)));
+    bench.fail(1);
+    bench.succeed(2);
+    assert_eq!((bench.state(), bench.window()), (State::Closed, (3, 1)));
+    bench.succeed(1);
+    assert_eq!(bench.state(), State::Open);
+}
+
 #[test]
 fn r08_outcomes_of_an_old_window_never_trip_a_new_one() {
     let bench = Bench::new(textbook());
