@@ -5,13 +5,12 @@
 //! the other's (the store-buffer pattern), so both are sequentially consistent: the call's count and the success's look at the
 //! sign, and a fence between the failure's sign and its look at the calls. So whoever settles last sees all that settled before.
 
-use super::buckets::View;
+use super::buckets::{View, Word};
 use super::lane::{Again, Lane};
 use super::marks::{Marks, is_quiet};
 use super::{Counts, Recorded};
 use crate::gate;
 use crate::sync::{Ordering, Role, fence, role};
-use crate::window::buckets::Word;
 
 /// Sequentially consistent: between what an outcome wrote and what it reads of the other stripes.
 const LOOK: Role = role("ring.look", Ordering::SeqCst);
