@@ -39,7 +39,7 @@
 //! | `magazine.reset`, `laps.reset` | store | Relaxed | - | written while the slot is retired, published by `pool.reinstate`; note 7 | nothing to weaken |
 //! | `pool.read` | load, lost CAS | Acquire | give, limit, reinstate | read before the magazines: a call that has left the pool's count is seen as settled | messages: a call that ends is in flight or settled at every look |
 //! | `pool.take` | CAS | Acquire | give, reinstate | a permit's taker comes after the call that gave it back | messages: a permit of the pool carries what the last call left |
-//! | `pool.announce` | CAS | AcqRel | give | A: as `pool.take`. R: note 3 | A: messages: a permit swept by a third carries it. R: - |
+//! | `pool.announce` | CAS | AcqRel | give | A: as `pool.take`. R: note 3 | A: tenants: a caller that remembers gives back what it took from a stash. R: - |
 //! | `pool.give` | `fetch_sub` | AcqRel | take, announce, retire | R: publishes what the call left. A: note 3 | A: -. R: messages: a call that ends is in flight or settled at every look |
 //! | `pool.limit` | CAS | AcqRel | `pool.read` | R: whoever enters by a raised limit sees what its setter wrote. A: note 5 | A: -. R: messages: a raised limit carries what its setter wrote |
 //! | `pool.retire` | CAS | AcqRel | give | A: the evictor judges after the last return, and sees what its call recorded. R: note 5 | A: messages: a retired slot shows what the last call left. R: - |
