@@ -219,3 +219,15 @@ fn a_spill_that_others_forestalled_leaves_the_stash_alone() {
     bulkhead.after_giving(bulkhead.magazine(0), at_the_mark.load(), 0);
     assert_eq!(words(), left);
 }
+
+#[test]
+fn nothing_is_stashed_near_the_limit() {
+    let bulkhead = Bulkhead::over(256, Stripes::grown(2));
+    let take = |thread, permits| (0..permits).for_each(|_| assert_eq!(bulkhead.acquire(thread), Ok(())));
+    take(0, 180);
+    // The last batch left one for each stripe; after it there were none.
+    assert_eq!((bulkhead.pool.load().out(), bulkhead.pool.load().open()), (180, 1));
+    take(0, 60);
+    take(1, 1);
+    assert_eq!((bulkhead.pool.load().out(), bulkhead.pool.load().open()), (241, 1));
+}

@@ -44,6 +44,10 @@ pub struct Lane {
 #[derive(Debug)]
 struct Far([Cell; FAR]);
 
+/// What a stripe's calls take, and what more than `NEAR` buckets do.
+#[cfg(test)]
+pub(crate) const BYTES: (usize, usize) = (size_of::<crossbeam_utils::CachePadded<Lane>>(), size_of::<Far>());
+
 impl Default for Far {
     fn default() -> Self {
         Self(std::array::from_fn(|_| Cell::default()))
