@@ -5,8 +5,8 @@
 //!
 //! What is remembered is a slot and the epoch of its tenant, never a pointer: it may be out of date, and the caller checks the
 //! epoch once its permit pins the slot, or before it believes a refusal (protocol K). A thread that asks by key has a table of 1,024
-//! places: 48 KiB for keys of 24 bytes, beside what the keys themselves hold. A new thread takes over the table of one that ended;
-//! they go with the engine.
+//! places, 48 KiB for keys of 24 bytes beside what the keys themselves hold. While its keys are in each other's way it grows, to
+//! 16,384 places at most. A new thread takes over the table of one that ended; they go with the engine.
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -17,8 +17,11 @@ use crossbeam_utils::CachePadded;
 use rustc_hash::FxBuildHasher;
 use thread_local::ThreadLocal;
 
-/// Places in a table; each key has one where it may be.
+/// Places in a new table, a power of two; each key has one where it may be.
 const PLACES: usize = 1_024;
+/// What a table grows by, and to.
+const GROWTH: usize = 4;
+const MOST_PLACES: usize = PLACES * GROWTH * GROWTH;
 /// Of so many misses one takes another key's place: a key that is asked for rarely isn't worth the copy.
 const PATIENCE: u32 = 16;
 
@@ -37,18 +40,47 @@ struct Entry<K> {
 }
 
 struct Table<K> {
-    entries: Box<[Option<Entry<K>>; PLACES]>,
+    /// A power of two of them.
+    entries: Box<[Option<Entry<K>>]>,
+    /// Since the table has this size, those that found another key in the way.
     misses: u32,
 }
 
 impl<K> Table<K> {
-    fn new() -> Self {
-        Self { entries: Box::new([const { None }; PLACES]), misses: 0 }
+    fn new(places: usize) -> Self {
+        Self { entries: std::iter::repeat_with(|| None).take(places).collect(), misses: 0 }
     }
-}
 
-fn index(hash: u64) -> usize {
-    hash as usize % PLACES
+    fn index(&self, hash: u64) -> usize {
+        hash as usize & (self.entries.len() - 1)
+    }
+
+    /// The place of a key, if it is worth another's.
+    fn place(&mut self, hash: u64) -> Option<&mut Option<Entry<K>>> {
+        let index = self.index(hash);
+        let is_in_the_way = self.entries[index].as_ref().is_some_and(|entry| entry.hash != hash);
+        if is_in_the_way {
+            self.misses = self.misses.wrapping_add(1);
+            if self.misses as usize >= 2 * self.entries.len() && self.entries.len() < MOST_PLACES {
+                self.grow();
+                return self.place(hash);
+            }
+            if !self.misses.is_multiple_of(PATIENCE) {
+                return None;
+            }
+        }
+        self.entries.get_mut(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let old = std::mem::replace(self, Self::new(self.entries.len() * GROWTH));
+        for entry in old.entries.into_iter().flatten() {
+            let index = self.index(entry.hash);
+            self.entries[index] = Some(entry);
+        }
+    }
 }
 
 #[inline]
@@ -84,7 +116,7 @@ impl<K: Send> Cache<K> {
         }
         let hash = hash(key);
         let table = self.0.get()?.try_borrow().ok()?;
-        let entry = table.entries[index(hash)].as_ref()?;
+        let entry = table.entries.get(table.index(hash))?.as_ref()?;
         (entry.hash == hash && entry.key.borrow() == key).then_some(entry.place)
     }
 
@@ -97,18 +129,22 @@ impl<K: Send> Cache<K> {
             return;
         }
         let hash = hash(key);
-        let table = self.0.get_or(|| CachePadded::new(RefCell::new(Table::new())));
-        let is_worth_it = table.try_borrow_mut().is_ok_and(|mut table| {
-            table.misses = table.misses.wrapping_add(1);
-            let is_in_the_way = table.entries[index(hash)].as_ref().is_some_and(|entry| entry.hash != hash);
-            !is_in_the_way || table.misses.is_multiple_of(PATIENCE)
-        });
-        if !is_worth_it {
+        let table = self.0.get_or(Self::table);
+        if !table.try_borrow_mut().is_ok_and(|mut table| table.place(hash).is_some()) {
             return;
         }
         // The keys' own code, to copy this one and to drop the one that it displaces, runs while nothing is borrowed.
         let entry = Entry { hash, place, key: key.to_owned() };
-        let _displaced = table.try_borrow_mut().ok().and_then(|mut table| table.entries[index(hash)].replace(entry));
+        let _displaced = table.try_borrow_mut().ok().and_then(|mut table| {
+            let index = table.index(hash);
+            table.entries[index].replace(entry)
+        });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn table() -> CachePadded<RefCell<Table<K>>> {
+        CachePadded::new(RefCell::new(Table::new(PLACES)))
     }
 }
 
@@ -145,7 +181,7 @@ mod tests {
         let cache = Cache::<Crowded>::default();
         let [first, same, other] = [0, 2, 1].map(Crowded);
         assert!(hash(&first) == hash(&same) && hash(&first) != hash(&other));
-        assert_eq!(index(hash(&first)), index(hash(&other)));
+        assert_eq!(hash(&first) as usize % PLACES, hash(&other) as usize % PLACES);
         cache.remember(&first, PLACE);
         // Not to be told from it by the hash, so it counts as the same key come back.
         assert_eq!(cache.recall(&same), None);
@@ -158,6 +194,28 @@ mod tests {
         assert!((2..=PATIENCE).contains(&asked), "{asked}");
         assert_eq!(cache.recall(&first), None);
         cache.remember(&first, PLACE);
+    }
+
+    #[test]
+    fn a_table_whose_keys_are_in_each_others_way_grows_to_its_bound() {
+        let cache = Cache::<usize>::default();
+        let places = || cache.0.get().map(|table| RefCell::borrow(table).entries.len());
+        let known = |keys: usize| (0..keys).filter(|key| cache.recall(key).is_some()).count();
+        let ask = |keys: usize, times: usize| {
+            for key in (0..keys).cycle().take(times * keys) {
+                if cache.recall(&key).is_none() {
+                    cache.remember(&key, PLACE);
+                }
+            }
+        };
+        ask(100, 100);
+        assert_eq!(places(), Some(PLACES));
+        let before = known(100);
+        ask(10_000, 20);
+        assert_eq!(places(), Some(MOST_PLACES));
+        assert!(before > 80 && known(10_000) > 6_000, "{before} of 100, {} of 10,000", known(10_000));
+        ask(100_000, 1);
+        assert_eq!(places(), Some(MOST_PLACES));
     }
 
     #[test]

@@ -174,6 +174,9 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     #[inline]
     pub fn settle(mut self, outcome: Outcome) -> Settled {
         match (self.token.take(), self.engine.slot(self.slot)) {
+            (Some(token), Some(slot)) if self.signs.are_none() => {
+                self.engine.settle(slot, token, Ending::Settled(outcome))
+            }
             (Some(token), Some(slot)) => {
                 self.engine.settle_seen(slot, token, self.signs, Ending::Settled(outcome), None)
             }

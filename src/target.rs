@@ -89,6 +89,13 @@ pub struct Signs {
     pub(crate) alive: Option<Now>,
 }
 
+impl Signs {
+    /// Whether nothing was seen.
+    pub(crate) const fn are_none(self) -> bool {
+        self.answered.is_none() && self.alive.is_none()
+    }
+}
+
 /// A refusal inside the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {

@@ -118,7 +118,11 @@ impl<K: Key> Engine<K> {
         // The permit is taken under the shard's lock, which keeps the tenant; what happened is told after it.
         let decide = |slot: &'e Slot<K>| {
             let place = Place { slot: slot.index, epoch: slot.words.epoch() };
-            (slot, place, self.decide(slot, is_async, || true))
+            let told = match slot.words.enter(slot.words.gate.load(), is_async, || self.read_clock()) {
+                Some(token) => (token.into(), None),
+                None => self.decide(slot, is_async, || true),
+            };
+            (slot, place, told)
         };
         match self.find_or_make(key, decide) {
             Ok((slot, place, (answer, report))) => {
