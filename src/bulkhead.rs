@@ -93,6 +93,12 @@ impl Bulkhead {
         self.stripes.iter()
     }
 
+    /// Whether there is more than one stripe.
+    #[must_use]
+    pub fn is_striped(&self) -> bool {
+        self.stripes.count() > 1
+    }
+
     /// Notes that two threads met on a word of a stripe.
     #[cold]
     pub fn meet(&self) {

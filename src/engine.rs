@@ -2,6 +2,7 @@
 
 mod builder;
 mod inner;
+mod limit;
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -263,6 +264,19 @@ impl<K: Key> Engine<K> {
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         self.target(key).map(|target| target.set_limit(limit))
+    }
+
+    /// Gives a limit of `key` that was set by hand back to its policy, see [`Target::release_limit`]; whether one was set.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::Exhausted`] if the key is new and there is no room for it.
+    pub fn release_limit<Q>(&self, key: &Q) -> Result<bool, Rejection>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.target(key).map(|target| target.release_limit())
     }
 
     /// Registers an observer, until the guard is dropped. Transitions that began before may still be missed.

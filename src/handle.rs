@@ -107,7 +107,7 @@ impl<'e, K: Key> Target<'e, K> {
 
     /// Puts another policy in force: calls in flight stay counted and the state stays (R17). With another window a CLOSED
     /// target's begins empty. An equal policy changes nothing. A limit set by hand stays unless the
-    /// new policy's differs from the old one's.
+    /// new policy's differs from the old one's, or follows latency by other settings.
     pub fn set_policy(&self, policy: Policy) {
         let report = self.engine.reconfigure(self.slot, policy);
         self.engine.tell(report);
@@ -115,13 +115,16 @@ impl<'e, K: Key> Target<'e, K> {
 
     /// Sets the limit of calls in flight, 0 among them: a kill switch that spares the breaker. More than 16,777,215 means unlimited.
     ///
-    /// Calls in flight go on; once this returns, none starts until fewer than `limit` are in flight.
+    /// Calls in flight go on; once this returns, none starts until fewer than `limit` are in flight. An [adaptive](crate::Adaptive)
+    /// limit stands still at it until [`release_limit`](Self::release_limit).
     pub fn set_limit(&self, limit: u32) {
-        let mut tenant = self.slot.tenant();
-        if let Some(tenant) = &mut *tenant {
-            tenant.is_configured = true;
-        }
-        self.slot.words.bulkhead.set_limit(limit.min(crate::policy::UNLIMITED));
+        self.engine.set_limit_by_hand(self.slot, limit);
+    }
+
+    /// Gives a limit that was set by hand back to the policy: its `max_in_flight`, or, where it is adaptive, where that starts. Whether one
+    /// was set.
+    pub fn release_limit(&self) -> bool {
+        self.engine.release_limit_of(self.slot)
     }
 }
 

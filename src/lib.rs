@@ -29,6 +29,7 @@
 //! | the meaning of the words | [`docs::words`] |
 //! | what an operator sees and does | [`docs::operations`] |
 //! | why it is correct: each ordering | [`docs::orderings`] |
+//! | a limit that follows latency | [`Adaptive`], [`docs::adaptive`] |
 //! | what it doesn't do, and where it is inexact | [`docs::limitations`] |
 //!
 //! # Features
@@ -39,6 +40,8 @@
 #![warn(missing_docs, clippy::disallowed_methods, clippy::disallowed_types)]
 
 // Where `missing_docs` is allowed, items are public for `internals` only, and named by what they are.
+#[allow(missing_docs)]
+mod adaptive;
 mod bits;
 #[allow(missing_docs)]
 mod bulkhead;
@@ -70,6 +73,7 @@ mod trip;
 #[allow(missing_docs)]
 mod window;
 
+pub use adaptive::Adaptive;
 pub use engine::{Engine, EngineBuilder, Key};
 pub use event::{Cause, Observer, ObserverGuard, Subscription, Transition};
 pub use gate::State;
@@ -78,7 +82,7 @@ pub use outcome::{Outcome, Settled};
 pub use permit::{Held, OwnedHeld, OwnedPermit, Permit};
 pub use policy::{OnAbandon, Policy, PolicyBuilder, PolicyError, UNLIMITED};
 pub use rejection::Rejection;
-pub use snapshot::{Refusals, Snapshot, Totals, WindowSnapshot};
+pub use snapshot::{AdaptiveSnapshot, Refusals, Snapshot, Totals, WindowSnapshot};
 pub use standalone::Standalone;
 pub use time::{Clock, ClockError};
 pub use trip::{Evidence, Met, Rule};
@@ -94,6 +98,7 @@ pub mod internals {
     #[cfg(portcullis_trace)]
     pub use crate::sync::traced as trace;
 
+    pub use crate::adaptive::{Law, Rules as AdaptiveRules, control, samples};
     pub use crate::bulkhead::{Bulkhead, Usage, magazine, pool, stripe};
     pub use crate::counters::{Counter, Counters};
     pub use crate::gate::{Admission, Applied, Cell as Gate, Moved, ProbeRules, Refusal, Step, Word as GateWord};

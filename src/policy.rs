@@ -12,6 +12,7 @@ use std::time::Duration;
 pub use builder::PolicyBuilder;
 pub use error::PolicyError;
 
+use crate::adaptive::Rules;
 use crate::window::Geometry;
 
 /// The limit that stands for "no limit": the count is kept, and 16,777,215 calls at once are out of reach.
@@ -41,6 +42,7 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `probe_lease` | 10 s, or `open_wait` if that is more | 1 s to 365 d |
 /// | `on_abandon` | ignore; `failure_after` 500 ms for async calls | ignore, failure, failure after a time |
 /// | `ignored_probes` | 10 | 1 to 1,000,000 probes |
+/// | `adaptive` | none | a limit that follows latency, see [`Adaptive`](crate::Adaptive); or none |
 ///
 /// Waits are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
 /// reopenings can't reach 60 s, the default of `open_wait_max` is what they do reach.
@@ -65,6 +67,8 @@ pub struct Policy {
     pub(crate) probe_lease_s: u64,
     pub(crate) on_abandon: Option<OnAbandon>,
     pub(crate) ignored_probes: u32,
+    /// Boxed, since few have it and targets look a policy's other settings up.
+    pub(crate) adaptive: Option<Box<Rules>>,
 }
 
 /// What a permit that is dropped unsettled says about the target.
@@ -105,10 +109,15 @@ impl Policy {
         PolicyBuilder::from(self.clone()).without_defaults_of(self)
     }
 
-    /// The most calls in flight at once; [`UNLIMITED`] if they are only counted.
+    /// The most calls in flight at once; [`UNLIMITED`] if they are only counted. An adaptive limit moves below it.
     #[must_use]
     pub fn max_in_flight(&self) -> u32 {
         self.limit
+    }
+
+    /// The limit that a target begins with.
+    pub(crate) fn first_limit(&self) -> u32 {
+        self.adaptive.as_ref().map_or(self.limit, |rules| rules.start)
     }
 
     /// The longest that a probe may hold its slot without a word.
@@ -155,7 +164,9 @@ impl Policy {
 
     /// Whether a call's start must be stamped, because something is judged by how long it ran.
     pub(crate) fn times_calls(&self) -> bool {
-        self.slow_call_nanos.is_some() || matches!(self.on_abandon, Some(OnAbandon::FailureAfter(_)))
+        self.slow_call_nanos.is_some()
+            || self.adaptive.is_some()
+            || matches!(self.on_abandon, Some(OnAbandon::FailureAfter(_)))
     }
 }
 

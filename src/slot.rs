@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::adaptive::control::Control;
 use crate::bits::Field;
 use crate::event::Transition;
 use crate::gate::{GENERATION_BITS, State};
@@ -57,7 +58,11 @@ pub(crate) struct Tenant<K> {
     pub(crate) first: u64,
     /// Whether a policy or limit was set for it by hand: such a target is never forgotten.
     pub(crate) is_configured: bool,
+    /// Whether the limit is one set by hand, which nothing else moves.
+    pub(crate) is_limit_by_hand: bool,
     pub(crate) sighting: Sighting,
+    /// Where a limit that follows latency stands, once a call has ended under it.
+    pub(crate) control: Option<Box<Control>>,
 }
 
 /// What the sweeper saw at its last visit that found something moved.
@@ -98,6 +103,8 @@ impl<K> Slot<K> {
             incarnation,
             first,
             is_configured: false,
+            is_limit_by_hand: false,
+            control: None,
             sighting: Sighting { moved: NEVER, at: Now::default() },
         };
         // Before it is there to be seen: a sweeper that took the last tenant's counts for its own would find it idle when it has as many.
@@ -106,7 +113,7 @@ impl<K> Slot<K> {
         let before = self.tenant.lock().replace(tenant);
         debug_assert!(before.is_none(), "a slot on the free list has no tenant");
         // Last: it publishes everything above to whoever takes a permit.
-        self.words.bulkhead.reinstate(policy.limit);
+        self.words.bulkhead.reinstate(policy.first_limit());
     }
 
     /// Moves the tenant out of a retired slot whose key is no longer in the map; the report if it had to be forgotten.
@@ -123,6 +130,11 @@ impl<K> Slot<K> {
 
     pub(crate) fn tenant(&self) -> impl std::ops::DerefMut<Target = Option<Tenant<K>>> + '_ {
         self.tenant.lock()
+    }
+
+    /// The tenant, if nobody else has it just now.
+    pub(crate) fn tenant_if_free(&self) -> Option<impl std::ops::DerefMut<Target = Option<Tenant<K>>> + '_> {
+        self.tenant.try_lock()
     }
 
     pub(crate) fn terms(&self) -> (u32, u32) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::adaptive::control::Control;
 use crate::bulkhead::Usage;
 use crate::counters::{Counter, Counters};
 use crate::gate::State;
@@ -41,6 +42,9 @@ pub struct Snapshot {
     pub in_flight: u32,
     /// The limit in force; [`UNLIMITED`] if calls are only counted.
     pub limit: u32,
+    /// What an adaptive limit goes by, if the policy has one.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub adaptive: Option<AdaptiveSnapshot>,
     /// Failures in a row, if the policy has a rule on them.
     pub streak: u64,
     /// The window's contents, if the policy has one; empty in all states but CLOSED.
@@ -53,6 +57,34 @@ pub struct Snapshot {
     pub policy: Policy,
     /// Policies that the target had before.
     pub policy_version: u32,
+}
+
+/// What an adaptive limit goes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct AdaptiveSnapshot {
+    /// Mean latency in the last window of samples that counted; none before the first.
+    #[cfg_attr(
+        feature = "serde",
+        serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none")
+    )]
+    pub latency: Option<Duration>,
+    /// Latency without a queue, as last measured; none before that, and where the limit doesn't go by it.
+    #[cfg_attr(
+        feature = "serde",
+        serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none")
+    )]
+    pub baseline: Option<Duration>,
+    /// Whether the limit in force is one set by hand, and stands still.
+    pub by_hand: bool,
+}
+
+impl AdaptiveSnapshot {
+    pub(crate) fn of(control: Option<&Control>, by_hand: bool) -> Self {
+        let nanos = |of: fn(&Control) -> Option<u64>| control.and_then(of).map(Duration::from_nanos);
+        Self { latency: nanos(Control::latency), baseline: nanos(Control::baseline), by_hand }
+    }
 }
 
 /// What a window holds.
@@ -138,6 +170,7 @@ impl Snapshot {
             reopens: gate.reopens(),
             in_flight: u32::try_from(usage.in_flight).unwrap_or(u32::MAX),
             limit: words.bulkhead.limit(),
+            adaptive: None,
             streak: policy.consecutive_failures.map_or(0, |_| words.streak.count(gate.generation())),
             window: words.window(gate, policy, now).map(|counts| {
                 let crate::window::Counts { calls, failures, slow } = counts;

@@ -60,6 +60,16 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> inner::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+
+    /// The guard, if nobody else has it: never waits.
+    #[cfg_attr(portcullis_trace, track_caller)]
+    pub(crate) fn try_lock(&self) -> Option<inner::MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
 }
 
 /// A value that is made when it turns out to be needed, and stays.

@@ -16,6 +16,7 @@ mod token;
 pub(crate) use token::Answer;
 pub use token::Token;
 
+use crate::adaptive::samples::Samples;
 use crate::bulkhead::Bulkhead;
 use crate::counters::{Counter, Counters};
 use crate::event::Cause;
@@ -74,6 +75,8 @@ struct Rare {
     ignored: streak::Cell,
     marks: marks::Marks,
     slow_calls: calls::Cell,
+    /// What calls took, where the limit follows that.
+    samples: Lazy<Samples>,
 }
 
 /// What the first failure, refusal or hold of a target takes.
@@ -162,7 +165,7 @@ impl Words {
             clean: clean::Cell::default(),
             brief: AtomicU32::new(Brief::from(policy).bits()),
             salt: AtomicU32::new(0),
-            bulkhead: Bulkhead::new(policy.limit),
+            bulkhead: Bulkhead::new(policy.first_limit()),
             calls: calls::Cell::default(),
             streak: streak::Cell::default(),
             rare: Lazy::default(),

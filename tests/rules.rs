@@ -3,6 +3,8 @@
 
 mod common;
 mod rules {
+    mod adaptive;
+    mod adaptive_sim;
     mod admission;
     mod bulkhead;
     mod calls;

@@ -133,7 +133,8 @@ fn others(count: usize) -> Box<[CachePadded<Stripe>]> {
     (1..count).map(|_| CachePadded::default()).collect()
 }
 
-fn as_many_as_cores() -> usize {
+/// As many stripes as a target gets.
+pub(crate) fn as_many_as_cores() -> usize {
     if cfg!(portcullis_loom) {
         return 2;
     }

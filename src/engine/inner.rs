@@ -13,7 +13,7 @@ use crate::outcome::{Outcome, Settled};
 use crate::permit::Permit;
 use crate::policy::Policy;
 use crate::rejection::Rejection;
-use crate::slot::Slot;
+use crate::slot::{Slot, Tenant};
 use crate::snapshot::Snapshot;
 use crate::target::{Answer, Change, Ending, Glance, Refused, Signs, Terms, Token};
 use crate::time::{Now, Reading};
@@ -187,7 +187,7 @@ impl<K: Key> Engine<K> {
         }
     }
 
-    fn terms(&self, slot: &Slot<K>) -> Terms<'_> {
+    pub(super) fn terms(&self, slot: &Slot<K>) -> Terms<'_> {
         let (policy_version, policy) = slot.terms();
         Terms { policy: self.registry.policies().get(policy), policy_version }
     }
@@ -260,13 +260,21 @@ impl<K: Key> Engine<K> {
     ) -> (Settled, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| at.unwrap_or_else(|| self.read_clock()));
         let (settled, change) = slot.words.record(token, signs, ending, || self.terms(slot), &time);
+        if let Some(samples) = slot.words.samples_due(|| time.now()) {
+            self.adapt(slot, samples, time.now());
+        }
         (settled, change.and_then(|change| self.describe(slot, change)))
     }
 
     pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> Snapshot {
-        let incarnation = slot.tenant().as_ref().map_or(0, |tenant| tenant.incarnation);
-        let terms = self.terms(slot);
-        Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, self.read_clock())
+        let (terms, (incarnation, adaptive)) = {
+            let tenant = slot.tenant();
+            let terms = self.terms(slot);
+            let shown = |tenant: &Tenant<K>| (tenant.incarnation, tenant.show_limit(terms.policy));
+            (terms, tenant.as_ref().map_or((0, None), shown))
+        };
+        let snapshot = Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, self.read_clock());
+        Snapshot { adaptive, ..snapshot }
     }
 
     /// Puts a policy in force for a pinned slot; the report if that emptied a window.
@@ -282,9 +290,7 @@ impl<K: Key> Engine<K> {
         }
         let (before, after) = (policies.get(before), policies.get(index));
         slot.set_policy(index);
-        if before.limit != after.limit {
-            slot.words.bulkhead.set_limit(after.limit);
-        }
+        tenant.adopt_limit(before, after, &slot.words);
         slot.words.adopt(before, after);
         let now = self.read_clock();
         if before.geometry == after.geometry || slot.words.is_blank(before, now) {

@@ -1,4 +1,4 @@
-//! What a call of a healthy target must know of its policy, in one word: `calls | streak | timed`.
+//! What a call of a healthy target must know of its policy, in one word: `adaptive | calls | streak | timed`.
 //!
 //! Beside the policy itself, so that the usual call, a success that changes nothing, needn't look it up.
 
@@ -9,7 +9,8 @@ use crate::window::Geometry;
 const TIMED: Field = Field::lowest(1);
 const STREAK: Field = TIMED.above(1);
 const CALLS: Field = STREAK.above(7);
-const _: () = assert!(CALLS.end() <= 32);
+const ADAPTIVE: Field = CALLS.above(1);
+const _: () = assert!(ADAPTIVE.end() <= 32);
 
 /// No number of calls: the policy must be asked.
 const ASK: u64 = CALLS.max();
@@ -55,6 +56,12 @@ impl Brief {
         STREAK.get(self.0 as u64) == 1
     }
 
+    /// Whether the limit follows what calls take.
+    #[inline]
+    pub(crate) const fn is_adaptive(self) -> bool {
+        ADAPTIVE.get(self.0 as u64) == 1
+    }
+
     #[inline]
     pub(crate) const fn clean(self) -> Clean {
         match CALLS.get(self.0 as u64) {
@@ -70,14 +77,14 @@ impl From<&Policy> for Brief {
     fn from(policy: &Policy) -> Self {
         let calls = match policy.geometry {
             // How long a success took must be seen.
-            _ if policy.slow_call_nanos.is_some() => ASK,
+            _ if policy.slow_call_nanos.is_some() || policy.adaptive.is_some() => ASK,
             None => 0,
             Some(Geometry::Calls(calls)) => calls.into(),
             Some(Geometry::Time { .. }) => TIME,
         };
         let bits = TIMED.set(0, policy.times_calls().into());
         let bits = CALLS.set(STREAK.set(bits, policy.consecutive_failures.is_some().into()), calls);
-        Self(bits as u32)
+        Self(ADAPTIVE.set(bits, policy.adaptive.is_some().into()) as u32)
     }
 }
 
@@ -102,6 +109,10 @@ mod tests {
         assert_eq!(brief(policy().no_window().consecutive_failures(3)), (false, true, Clean::Nothing));
         assert_eq!(brief(policy().window(Window::time(second))), (false, false, Clean::Time));
         assert_eq!(brief(policy().slow_call(second)), (true, false, Clean::Ask));
+        let adaptive = policy().adaptive(crate::Adaptive::gradient());
+        assert!(Brief::from(&adaptive.clone().build().unwrap()).is_adaptive());
+        assert!(!Brief::from(&policy().build().unwrap()).is_adaptive());
+        assert_eq!(brief(adaptive), (true, false, Clean::Ask));
         let abandoned = policy().on_abandon(OnAbandon::FailureAfter(second));
         assert_eq!(brief(abandoned), (true, false, Clean::Calls(100)));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{OnAbandon, Policy, PolicyError, UNLIMITED};
+use crate::adaptive::Adaptive;
 use crate::window::Window;
 
 /// Collects the settings of a [`Policy`]; see there for defaults and ranges.
@@ -128,6 +129,15 @@ pub struct PolicyBuilder {
         serde(deserialize_with = "super::file::named::ignored_probes", skip_serializing_if = "Option::is_none")
     )]
     pub(super) ignored_probes: Option<u32>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::adaptive",
+            serialize_with = "super::file::adaptive::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
+    pub(super) adaptive: Option<Option<Adaptive>>,
 }
 
 impl PolicyBuilder {
@@ -249,6 +259,18 @@ impl PolicyBuilder {
         self.ignored_probes = Some(probes);
         self
     }
+
+    /// Lets the limit follow measured latency, up to `max_in_flight`.
+    pub fn adaptive(mut self, adaptive: Adaptive) -> Self {
+        self.adaptive = Some(Some(adaptive));
+        self
+    }
+
+    /// Keeps the limit at `max_in_flight`.
+    pub fn no_adaptive(mut self) -> Self {
+        self.adaptive = Some(None);
+        self
+    }
 }
 
 impl From<Policy> for PolicyBuilder {
@@ -273,6 +295,7 @@ impl From<Policy> for PolicyBuilder {
             probe_lease: Some(Duration::from_secs(policy.probe_lease_s)),
             on_abandon: policy.on_abandon,
             ignored_probes: Some(policy.ignored_probes),
+            adaptive: policy.adaptive.map(|rules| Some(Adaptive::from(*rules))),
         }
     }
 }

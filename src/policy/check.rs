@@ -88,6 +88,7 @@ impl PolicyBuilder {
             probe_lease_s: lease.as_secs() + u64::from(lease.subsec_nanos() > 0),
             on_abandon: self.on_abandon,
             ignored_probes: whole("ignored_probes", self.ignored_probes.unwrap_or(10), 1, 1_000_000)?,
+            adaptive: self.adaptive.flatten().map(|adaptive| adaptive.rules(limit)).transpose()?.map(Box::new),
         })
     }
 

@@ -5,9 +5,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) mod adaptive;
+
 /// Reads a field so that an error names it, whatever the format.
 pub(crate) mod named {
     use super::*;
+    use crate::adaptive::Adaptive;
     use crate::policy::OnAbandon;
     use crate::window::Window;
 
@@ -37,6 +40,7 @@ pub(crate) mod named {
         probe_lease: Duration = duration::deserialize,
         on_abandon: OnAbandon = abandon::deserialize,
         ignored_probes: u32 = Option::deserialize,
+        adaptive: Option<Adaptive> = adaptive::deserialize,
     }
 }
 

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::{LockResult, OnceLock, TryLockError};
+use std::sync::{LockResult, OnceLock, TryLockError, TryLockResult};
 
 pub(super) use std::sync::MutexGuard;
 
@@ -245,6 +245,14 @@ pub(super) struct Mutex<T>(std::sync::Mutex<T>);
 impl<T> Mutex<T> {
     pub(super) fn new(value: T) -> Self {
         Self(std::sync::Mutex::new(value))
+    }
+
+    #[track_caller]
+    pub(super) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        if recorder().is_none() {
+            return self.0.try_lock();
+        }
+        step(self, || (Kind::Lock, self.0.try_lock()))
     }
 
     #[track_caller]

@@ -1,6 +1,7 @@
 //! What others than calls do with the words: look, replace the policy, act by hand, hand the slot on.
 
 use super::{Change, NEXT_EPOCH, READ_EPOCH, SALT, SET_BRIEF, Words};
+use crate::adaptive::samples::Samples;
 use crate::counters::Counters;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State, Step};
@@ -13,6 +14,11 @@ use crate::window::{Counts, Geometry, ring};
 impl Words {
     pub(crate) fn counters(&self) -> &Counters {
         &self.rare.force().counters
+    }
+
+    /// The samples of what calls took, if there ever were any.
+    pub(crate) fn samples(&self) -> Option<&Samples> {
+        self.rare.get().and_then(|rare| rare.samples.get())
     }
 
     pub(crate) fn counters_if_any(&self) -> Option<&Counters> {
@@ -116,6 +122,10 @@ impl Words {
     pub fn recycle(&self, policy: &Policy, salt: u32) {
         if let Some(counters) = self.counters_if_any() {
             counters.reset();
+        }
+        if let Some(samples) = self.samples() {
+            let _ = samples.take();
+            samples.end_at(0);
         }
         self.success_seen.reset();
         self.bulkhead.reset_counts();

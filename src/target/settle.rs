@@ -1,6 +1,7 @@
 //! Settling: the gate again, the windows, the rules, the transition.
 
 use super::{Change, Ending, Glance, SALT, Signs, Terms, Token, Words};
+use crate::adaptive::samples::Samples;
 use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State};
@@ -127,7 +128,29 @@ impl Words {
             self.call_ended(gate, before, outcome == Outcome::Failure, slow, terms, time)
         };
         self.count(settled, ending, slow);
+        if terms.policy.adaptive.is_some()
+            && settled == Settled::Recorded
+            && outcome != Outcome::Ignored
+            && !token.is_probe()
+            && let Some(ran) = ran()
+        {
+            self.sample(outcome == Outcome::Failure, ran);
+        }
         (settled, change)
+    }
+
+    /// Adds what a call took to the samples that the limit follows.
+    fn sample(&self, failed: bool, nanos: u64) {
+        let samples = self.rare.force().samples.force();
+        samples.add(stripe::own(), self.bulkhead.is_striped(), failed, nanos);
+    }
+
+    /// The samples, if the limit follows what calls take and it is time to look at them.
+    pub(crate) fn samples_due(&self, now: impl FnOnce() -> Now) -> Option<&Samples> {
+        if !self.brief().is_adaptive() {
+            return None;
+        }
+        self.samples().filter(|samples| samples.is_over(now()))
     }
 
     /// Gives the permit of a recorded call back, to the stripe of whoever settles: a call may end on another thread than it began on.

@@ -1,0 +1,97 @@
+//! The limit of a target: set by hand, given back to its policy, and moved by what calls take.
+
+use super::{Engine, Key};
+use crate::adaptive::control::Control;
+use crate::adaptive::samples::Samples;
+use crate::policy::{Policy, UNLIMITED};
+use crate::slot::{Slot, Tenant};
+use crate::snapshot::AdaptiveSnapshot;
+use crate::target::Words;
+use crate::time::Now;
+
+impl<K: Key> Engine<K> {
+    /// Moves the limit by the samples of a window that is over. The caller's permit pins the slot.
+    ///
+    /// Under the tenant's lock, as all that sets limits, so that a limit set by hand stays; but nobody waits for that: whoever settles next finds
+    /// the window over, too.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn adapt(&self, slot: &Slot<K>, samples: &Samples, now: Now) {
+        let Some(mut tenant) = slot.tenant_if_free() else { return };
+        if let Some(tenant) = &mut *tenant {
+            tenant.adapt(self.terms(slot).policy, &slot.words, samples, now);
+        }
+    }
+
+    pub(crate) fn set_limit_by_hand(&self, slot: &Slot<K>, limit: u32) {
+        let mut tenant = slot.tenant();
+        if let Some(tenant) = &mut *tenant {
+            tenant.is_configured = true;
+            tenant.is_limit_by_hand = true;
+            tenant.control = None;
+        }
+        slot.words.bulkhead.set_limit(limit.min(UNLIMITED));
+    }
+
+    pub(crate) fn release_limit_of(&self, slot: &Slot<K>) -> bool {
+        let mut tenant = slot.tenant();
+        let Some(tenant) = &mut *tenant else { return false };
+        if !tenant.is_limit_by_hand {
+            return false;
+        }
+        tenant.begin(self.terms(slot).policy, &slot.words);
+        true
+    }
+}
+
+impl<K> Tenant<K> {
+    fn adapt(&mut self, policy: &Policy, words: &Words, samples: &Samples, now: Now) {
+        let Some(rules) = &policy.adaptive else { return };
+        if self.is_limit_by_hand {
+            samples.end_at(now.nanos().saturating_add(crate::adaptive::samples::LONGEST));
+            return;
+        }
+        let limit = match &mut self.control {
+            None => self.control.insert(Box::new(Control::begin(rules, samples, now))).limit(rules),
+            Some(control) => {
+                if !control.close(rules, samples, now) {
+                    // Another was quicker.
+                    return;
+                }
+                control.limit(rules)
+            }
+        };
+        if words.bulkhead.limit() != limit {
+            words.bulkhead.set_limit(limit);
+        }
+    }
+
+    /// Puts the policy's own limit in force.
+    fn begin(&mut self, policy: &Policy, words: &Words) {
+        self.is_limit_by_hand = false;
+        self.control = None;
+        if let Some(samples) = words.samples() {
+            samples.end_at(0);
+        }
+        words.bulkhead.set_limit(policy.first_limit());
+    }
+
+    /// Puts another policy's limit in force, if that differs. A limit that follows latency goes on where it is, within the new bounds.
+    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words) {
+        if before.limit == after.limit && before.adaptive == after.adaptive {
+            return;
+        }
+        match (&mut self.control, &before.adaptive, &after.adaptive) {
+            (Some(control), Some(old), Some(new)) if old.law == new.law => {
+                control.adopt(new);
+                words.bulkhead.set_limit(control.limit(new));
+            }
+            _ => self.begin(after, words),
+        }
+    }
+
+    /// What a snapshot shows of it.
+    pub(super) fn show_limit(&self, policy: &Policy) -> Option<AdaptiveSnapshot> {
+        policy.adaptive.as_ref().map(|_| AdaptiveSnapshot::of(self.control.as_deref(), self.is_limit_by_hand))
+    }
+}
