@@ -61,11 +61,19 @@ pub struct Control {
     is_first: bool,
     /// Whether the samples of this time are to be dropped.
     settles: bool,
-    /// When the probe under way began.
-    probe: Option<Now>,
+    /// The probe under way.
+    probe: Option<Probe>,
     probe_due: Now,
     /// The limit that the last probe halved.
     probed: u64,
+}
+
+/// A probe under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Probe {
+    began: Now,
+    /// While it lasts.
+    limit: u64,
 }
 
 impl Control {
@@ -75,14 +83,14 @@ impl Control {
         let _ = samples.take();
         samples.end_at(now.nanos().saturating_add(SHORTEST));
         let limit = milli(rules.start);
-        let probe = matches!(rules.law, Law::Gradient { .. }).then_some(now);
+        let probe = matches!(rules.law, Law::Gradient { .. }).then_some(Probe { began: now, limit: limit / 2 });
         Self { limit, latency: 0, baseline: 0, began: now, is_first: true, settles: false, probe, probe_due: now, probed: limit }
     }
 
     /// The limit to be in force.
     #[must_use]
     pub fn limit(&self, rules: &Rules) -> u32 {
-        let limit = if self.probe.is_some() { self.limit / 2 } else { self.limit };
+        let limit = self.probe.map_or(self.limit, |probe| probe.limit);
         // At most `max`, which fits.
         u32::try_from(limit / 1_000).unwrap_or(u32::MAX).clamp(rules.min, rules.max)
     }
@@ -137,7 +145,7 @@ impl Control {
         match rules.law {
             Law::Aimd { latency } => self.limit = aimd::step(before, !fails && self.latency <= latency, is_used),
             Law::Gradient { tolerance_milli } => {
-                if let Some(began) = self.probe {
+                if let Some(Probe { began, .. }) = self.probe {
                     self.probed(began, tolerance_milli, sums.good.calls, now);
                 } else if is_used {
                     self.sees_less(sums.good.calls);
@@ -151,8 +159,11 @@ impl Control {
         }
         self.limit = self.limit.clamp(milli(rules.min), milli(rules.max));
         self.settles |= self.limit < before - before / 20;
-        if matches!(rules.law, Law::Gradient { .. }) && (now >= self.probe_due || self.limit < self.probed / 2) {
-            self.probe = self.probe.or(Some(now));
+        let has_halved = self.limit < self.probed / 2;
+        if matches!(rules.law, Law::Gradient { .. }) && self.probe.is_none() && (now >= self.probe_due || has_halved) {
+            // Where the limit has halved, hardly anything queues any more.
+            let limit = if has_halved { self.limit - self.limit / 4 } else { self.limit / 2 };
+            self.probe = Some(Probe { began: now, limit });
             self.settles = true;
         }
     }

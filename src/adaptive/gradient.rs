@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! latency <= baseline × tolerance    limit × (1 + (tolerance - 1) / 4), at first × (1 + (tolerance - 1) × 2)
-//! latency >  baseline × tolerance    halfway to limit × goal × baseline / latency, or to limit / 2 if that is more
-//! goal                               the middle of 1 and the tolerance
+//! latency >  baseline × tolerance    halfway to limit × baseline / latency, or to limit / 2 if that is more
 //! ```
 //!
 //! Beyond the knee of the target, with `n` calls that it can work on at once, the latency of `limit` calls is `baseline × limit / n`
 //! (Little's law), so `limit × baseline / latency` is `n` wherever the limit is: no threshold in calls or milliseconds is needed, and the limit
-//! goes up and down between `n × goal` and `n × tolerance`. Below the knee nothing queues, and the limit grows by a part of the tolerance,
+//! goes up and down a little below `n × tolerance`. Below the knee nothing queues, and the limit grows by a part of the tolerance,
 //! however near the latency is to what is tolerated: a baseline that was measured too low by a few per cent then slows it down and doesn't stop it.
 //!
 //! Sources: the gradient, its cut at one half and the smoothing are those of `Gradient2Limit` in Netflix' concurrency-limits. That one takes a
@@ -29,8 +28,7 @@ pub(crate) fn step(limit: u64, tolerance_milli: u32, baseline: u64, latency: u64
     let after = if latency * 1_000 <= base * tolerance {
         before + before * if is_first { spare * 2 } else { spare / 4 } / 1_000
     } else {
-        let goal = tolerance.midpoint(1_000);
-        let asked = (before * goal / 1_000).saturating_mul(base) / latency;
+        let asked = before * base / latency;
         before.midpoint(asked.max(before / LEAST_PART))
     };
     u64::try_from(after).unwrap_or(u64::MAX)
@@ -44,17 +42,17 @@ mod tests {
     fn beyond_the_knee_it_goes_halfway_to_it_from_anywhere() {
         // A target that works on 100 calls at once: so many in it take `limit / 100` times the baseline.
         let at = |limit: u64| step(limit, 1_200, 5_000, 5_000 * limit / 100_000, false);
-        assert_eq!((at(150_000), at(200_000)), ((150_000 + 110_000) / 2, (200_000 + 110_000) / 2));
+        assert_eq!((at(150_000), at(200_000)), (125_000, 150_000));
         // To no less than a half.
         assert_eq!(at(400_000), 300_000);
-        assert_eq!(at(120_000), 126_000 - 126_000 % 3_000 - 0);
+        assert_eq!((at(125_000), at(120_000)), (112_500, 126_000));
     }
 
     #[test]
     fn below_it_the_limit_grows_by_a_part_of_what_is_tolerated() {
         assert_eq!((step(100_000, 1_100, 10, 11, false), step(100_000, 1_100, 10, 1, false)), (102_500, 102_500));
         assert_eq!((step(100_000, 1_100, 10, 11, true), step(100_000, 4_000, 1, 1, true)), (120_000, 700_000));
-        assert_eq!(step(100_000, 1_100, 10, 12, true), 93_750);
+        assert_eq!(step(100_000, 1_100, 10, 12, true), 91_666);
     }
 
     #[test]

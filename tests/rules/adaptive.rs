@@ -4,10 +4,10 @@ use crate::common::{ms, secs};
 
 #[test]
 fn explore() {
-    for workers in [20, 40, 200] {
+    for workers in [20, 40, 100] {
         for kind in [Service::Exponential] {
             for law in ["gradient"] {
-                for seed in 1..=8 {
+                for seed in 1..=10 {
                     let adaptive = if law == "gradient" { Adaptive::gradient() } else { Adaptive::aimd(ms(24)) };
                     let bench = bench(Policy::builder().max_in_flight(1_000).adaptive(adaptive));
                     let mut world = World::new(&bench, seed, workers);
