@@ -5,9 +5,9 @@
 //!   the target's lock, which nobody waits for.
 //! - [`gradient`] and [`aimd`]: the laws by which the limit moves, without time or atomics.
 
-pub mod aimd;
+pub(crate) mod aimd;
 pub mod control;
-pub mod gradient;
+pub(crate) mod gradient;
 pub mod samples;
 
 use std::time::Duration;

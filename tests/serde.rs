@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use portcullis::{OnAbandon, Policy, PolicyBuilder, Window};
+use portcullis::{Adaptive, OnAbandon, Policy, PolicyBuilder, Window};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ fn full() -> PolicyBuilder {
         .probe_lease(secs(30))
         .on_abandon(OnAbandon::FailureAfter(ms(750)))
         .ignored_probes(7)
+        .adaptive(Adaptive::gradient().tolerance(1.5).min(2).start(16))
 }
 
 fn toml_error(text: &str) -> String {
@@ -48,6 +49,8 @@ fn the_default_and_a_full_policy_round_trip() {
     for policy in [
         Policy::builder().no_window(),
         Policy::builder().no_failure_rate(),
+        Policy::builder().adaptive(Adaptive::gradient()),
+        Policy::builder().max_in_flight(64).adaptive(Adaptive::aimd(ms(200)).min(4).start(8)),
         Policy::builder().no_window().consecutive_failures(1).slow_call(secs(1)),
         Policy::builder().backoff(1.0),
         Policy::builder().backoff(1.001),
@@ -94,6 +97,7 @@ fn a_file_as_people_write_it() {
         probe_lease = "30s"
         on_abandon = { failure_after = "750ms" }
         ignored_probes = 7
+        adaptive = { algorithm = "gradient", tolerance = 1.5, min = 2, start = 16 }
     "#;
     assert_eq!(toml::from_str::<Policy>(text).unwrap(), full().build().unwrap());
     let shown: Value = serde_json::to_value(full().build().unwrap()).unwrap();
@@ -101,7 +105,8 @@ fn a_file_as_people_write_it() {
         "max_in_flight": 64, "consecutive_failures": 5, "window": { "time": "10s", "buckets": 20 }, "min_calls": 20,
         "failure_rate": 0.25, "failures": 50, "slow_call": "1s 500ms", "slow_rate": 0.8, "open_wait": "2s 500ms",
         "backoff": 1.5, "open_wait_max": "1m 30s", "jitter": 0.2, "max_probes": 2, "successes_to_close": 4,
-        "probe_lease": "30s", "on_abandon": { "failure_after": "750ms" }, "ignored_probes": 7
+        "probe_lease": "30s", "on_abandon": { "failure_after": "750ms" }, "ignored_probes": 7,
+        "adaptive": { "algorithm": "gradient", "tolerance": 1.5, "min": 2, "start": 16 }
     });
     assert_eq!(shown, expected);
 }
@@ -186,6 +191,12 @@ fn errors_name_the_field_the_value_and_the_range() {
         ("successes_to_close = 0", ["successes_to_close", "0", "1 to 31"]),
         ("probe_lease = \"500ms\"", ["probe_lease", "500ms", "1s to 31536000s"]),
         ("ignored_probes = 0", ["ignored_probes", "0", "1 to 1000000"]),
+        ("adaptive = \"all\"", ["adaptive", "all", "\"none\""]),
+        ("adaptive = { algorithm = \"vegas\" }", ["adaptive", "vegas", "gradient"]),
+        ("adaptive = { algorithm = \"aimd\" }", ["adaptive", "needs a latency", "200ms"]),
+        ("adaptive = { algorithm = \"gradient\", latency = \"1s\" }", ["adaptive", "latency", "only aimd"]),
+        ("adaptive = { algorithm = \"aimd\", latency = \"17s\" }", ["adaptive.latency", "17s", "16s"]),
+        ("adaptive = { algorithm = \"gradient\", max = 7 }", ["adaptive", "max", "start"]),
         ("on_abandon = \"shrug\"", ["on_abandon", "shrug", "ignore"]),
     ] {
         let error = toml_error(text);

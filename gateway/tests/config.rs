@@ -98,6 +98,12 @@ fn every_policy_field_out_of_range_is_told_with_its_line_and_range() {
         ("probe_lease", &["\"0s\"", "\"999ms\"", "\"400d\"", "10"], ""),
         ("on_abandon", &["\"maybe\"", "7", "{ failure_after = 5 }", "{ after = \"1s\" }"], "ignore"),
         ("ignored_probes", &["0", "1000001", "-1"], "1 to 1000000"),
+        ("adaptive", &["\"all\"", "7", "{}", "{ algorithm = \"vegas\" }", "{ algorithm = \"aimd\" }"], "gradient"),
+        (
+            "adaptive",
+            &["{ algorithm = \"gradient\", min = 0 }", "{ algorithm = \"gradient\", tolerance = 9.0 }"],
+            " to ",
+        ),
     ] {
         for value in values {
             // Line 14, after two that are right.

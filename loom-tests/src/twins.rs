@@ -2,6 +2,7 @@
 //! one of them to be caught, so a harness that can't fail fails there.
 
 mod bulkhead;
+mod dial;
 mod gate;
 mod ledger;
 mod lodging;
@@ -11,6 +12,7 @@ mod timed;
 mod windows;
 
 pub use bulkhead::{Flaw, Twin};
+pub use dial::{Blunder, Dial, Tray};
 pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
 pub use ledger::{Fault, Signed};
 pub use lodging::{Lapse, Lodging};

@@ -21,6 +21,9 @@
 //! A target whose calls in flight, by Little's law the sum of their latencies over the time, are under half of the limit doesn't show what it
 //! could do. Its limit stays, up and down; the baseline follows the latency where that is tolerable, and needs no probe.
 //!
+//! A call counts for at most [eight times](OUTLIER) the latency or the baseline, whichever is longer: beyond four times the law goes no
+//! further, and one call that takes a hundred times as long as the others would double the mean of a hundred.
+//!
 //! With few samples a mean is uncertain by about one part in the root of their number: latencies of one target vary like an exponential
 //! distribution or less. So a latency below the baseline lowers that only if it is
 //! lower by four times as much, and a probe that differs by less is averaged with the baseline that it confirms.
@@ -44,6 +47,8 @@ const ENOUGH_TO_PROBE: u64 = if cfg!(portcullis_loom) { 1 } else { 800 };
 const PROBE_EVERY: u64 = 10_000_000_000;
 /// How much longer than a probe the time to the next is.
 const PROBE_SHARE: u64 = 20;
+/// What a call counts for at most, in latencies or baselines.
+const OUTLIER: u64 = 8;
 /// One call in so many failed: too many.
 const FAILED_SHARE: u64 = 10;
 
@@ -82,9 +87,20 @@ impl Control {
     pub fn begin(rules: &Rules, samples: &Samples, now: Now) -> Self {
         let _ = samples.take();
         samples.end_at(now.nanos().saturating_add(SHORTEST));
+        samples.count_at_most(u64::MAX);
         let limit = milli(rules.start);
         let probe = matches!(rules.law, Law::Gradient { .. }).then_some(Probe { began: now, limit: limit / 2 });
-        Self { limit, latency: 0, baseline: 0, began: now, is_first: true, settles: false, probe, probe_due: now, probed: limit }
+        Self {
+            limit,
+            latency: 0,
+            baseline: 0,
+            began: now,
+            is_first: true,
+            settles: false,
+            probe,
+            probe_due: now,
+            probed: limit,
+        }
     }
 
     /// The limit to be in force.
@@ -129,6 +145,10 @@ impl Control {
             self.judge(rules, sums, now);
         }
         self.began = now;
+        samples.count_at_most(match self.latency.max(self.baseline) {
+            0 => u64::MAX,
+            usual => usual.saturating_mul(OUTLIER),
+        });
         let length = self.latency.saturating_mul(MULTIPLE).clamp(SHORTEST, LONGEST);
         samples.end_at(now.nanos().saturating_add(length));
         true
@@ -139,7 +159,7 @@ impl Control {
         // Calls in flight on average, in thousandths. A clock that stood still or stepped back makes them many: the limit counts as used.
         let taken = u128::from(sums.good.nanos) + u128::from(sums.failed.nanos);
         let in_flight = (taken * 1_000).checked_div(now.nanos_since(self.began).into()).unwrap_or(u128::MAX);
-        let is_used = in_flight * 2 >= u128::from(self.limit);
+        let is_used = in_flight >= u128::from(self.limit / 2);
         let fails = sums.failed.calls.saturating_mul(FAILED_SHARE) >= sums.calls();
         let before = self.limit;
         match rules.law {

@@ -27,7 +27,7 @@ const CALLS: Field = MICROS.above(18);
 const _: () = assert!(CALLS.end() <= 64);
 
 /// From here on a word stands still.
-const FULL: u64 = if cfg!(portcullis_loom) { 2 } else { 1 << 17 };
+const FULL: u64 = 1 << 17;
 const MOST_MICROS: u64 = (1 << 24) - 1;
 const _: () = assert!(CALLS.max() * MOST_MICROS <= MICROS.max() && FULL + (1 << 16) <= CALLS.max());
 
@@ -44,6 +44,10 @@ const TAKE: Role = role("sample.take", Ordering::Relaxed);
 const READ_END: Role = role("end.read", Ordering::Relaxed);
 /// Relaxed: as `READ_END`.
 const SET_END: Role = role("end.set", Ordering::Relaxed);
+/// Relaxed: a number by itself.
+const READ_MOST: Role = role("most.read", Ordering::Relaxed);
+/// Relaxed: as `READ_MOST`.
+const SET_MOST: Role = role("most.set", Ordering::Relaxed);
 
 /// A copy of a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -181,6 +185,8 @@ impl Default for Others {
 pub struct Samples {
     /// In nanoseconds.
     end: AtomicU64,
+    /// The most that one call counts for, in nanoseconds.
+    most: AtomicU64,
     first: CachePadded<Lane>,
     others: Lazy<Others>,
 }
@@ -191,7 +197,12 @@ pub(crate) const BYTES: (usize, usize) = (size_of::<Samples>(), size_of::<CacheP
 
 impl Default for Samples {
     fn default() -> Self {
-        Self { end: AtomicU64::new(0), first: CachePadded::default(), others: Lazy::default() }
+        Self {
+            end: AtomicU64::new(0),
+            most: AtomicU64::new(u64::MAX),
+            first: CachePadded::default(),
+            others: Lazy::default(),
+        }
     }
 }
 
@@ -199,6 +210,7 @@ impl Samples {
     /// Adds a call on `thread`.
     pub fn add(&self, thread: usize, is_striped: bool, failed: bool, nanos: u64) {
         let lane = if is_striped { self.lane(thread) } else { &self.first };
+        let nanos = nanos.min(self.most.load(READ_MOST));
         let is_full = if failed { lane.failed.add(nanos) } else { lane.good.add(nanos) };
         if is_full {
             // Over. Where that is the end of the next window, too, it holds few samples and goes on.
@@ -229,6 +241,11 @@ impl Samples {
     /// Sets when the window ends.
     pub fn end_at(&self, nanos: u64) {
         self.end.store(nanos, SET_END);
+    }
+
+    /// Sets how many nanoseconds one call counts for at most, so that a few that take a hundred times as long as others don't move the mean.
+    pub fn count_at_most(&self, nanos: u64) {
+        self.most.store(nanos, SET_MOST);
     }
 
     /// What is there, left where it is.
@@ -282,6 +299,16 @@ mod tests {
             assert_eq!(samples.is_over(Now::from_millis(1)), is_over);
         }
         assert_eq!(samples.take().calls(), FULL);
+    }
+
+    #[test]
+    fn one_call_counts_for_no_more_than_is_set() {
+        let samples = Samples::default();
+        samples.count_at_most(5_000);
+        for nanos in [4_000, 5_000, u64::MAX] {
+            samples.add(0, false, false, nanos);
+        }
+        assert_eq!(samples.take().good, Sum { calls: 3, nanos: 14_000 });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use portcullis::{Permit, PolicyBuilder, Snapshot, Target};
+use portcullis::{Permit, PolicyBuilder, Target};
 
 use crate::common::{Bench, Draw, T};
 
@@ -49,12 +49,13 @@ pub(super) struct World<'b> {
     pub(super) kind: Service,
     /// Calls per second.
     pub(super) rate: f64,
+    /// One call in so many takes a hundred times the mean; none if 0.
+    pub(super) outliers: u64,
     /// One call in so many fails; none if 0.
     pub(super) fails: u64,
-    /// As it was when the last call ended: nothing else moves it.
+    /// As it was when one of the last sixteen calls ended: nothing else moves it.
     limit: u32,
-    pub(super) done: u64,
-    pub(super) refused: u64,
+    done: u64,
 }
 
 impl<'b> World<'b> {
@@ -73,10 +74,10 @@ impl<'b> World<'b> {
             service: 20e6,
             kind: Service::Exponential,
             rate: 0.0,
+            outliers: 0,
             fails: 0,
             limit: bench.engine.target(T).expect("there is room").snapshot().limit,
             done: 0,
-            refused: 0,
         };
         world.load(1.5);
         world.events.push(Reverse((0, Event::Arrival)));
@@ -85,7 +86,12 @@ impl<'b> World<'b> {
 
     /// Sets the rate to so many times the capacity as it is now.
     pub(super) fn load(&mut self, share: f64) {
-        self.rate = share * self.workers as f64 / (self.service / 1e9);
+        self.rate = share * self.capacity();
+    }
+
+    /// Calls per second that it can serve.
+    pub(super) fn capacity(&self) -> f64 {
+        self.workers as f64 / (self.service / 1e9)
     }
 
     fn even(&mut self) -> f64 {
@@ -120,10 +126,8 @@ impl<'b> World<'b> {
     }
 
     fn arrive(&mut self) {
-        match self.target.admit() {
-            Ok(permit) => self.queue.push_back(permit),
-            Err(_) => self.refused += 1,
-        }
+        // Whoever is refused doesn't come back.
+        self.queue.extend(self.target.admit());
         let next = self.now + self.exponential(1e9 / self.rate).max(1);
         self.events.push(Reverse((next, Event::Arrival)));
     }
@@ -137,13 +141,18 @@ impl<'b> World<'b> {
         } else {
             permit.success();
         }
-        self.limit = self.target.snapshot().limit;
+        // A look at each call would be most of the work.
+        if self.done.is_multiple_of(16) {
+            self.limit = self.target.snapshot().limit;
+        }
     }
 
     fn start_work(&mut self) {
         while self.working.len() < self.workers {
             let Some(permit) = self.queue.pop_front() else { return };
+            let is_outlier = self.outliers > 0 && self.draw.below(self.outliers) == 0;
             let took = match self.kind {
+                _ if is_outlier => (self.service * 100.0) as u64,
                 Service::Exponential => self.exponential(self.service),
                 Service::Even => (self.service * (0.5 + self.even())) as u64,
             };
@@ -151,10 +160,6 @@ impl<'b> World<'b> {
             self.working.push((self.number, permit));
             self.events.push(Reverse((self.now + took.max(1), Event::Done(self.number))));
         }
-    }
-
-    pub(super) fn snapshot(&self) -> Snapshot {
-        self.bench.snapshot()
     }
 
     pub(super) fn limit(&self) -> u32 {

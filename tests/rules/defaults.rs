@@ -72,6 +72,8 @@ fn r18_the_table_in_the_docs_says_what_the_code_does() {
     assert_eq!(row("on_abandon"), abandon);
     assert_eq!(row("ignored_probes"), ("10", "1 to 1,000,000 probes"));
     same(Policy::builder().ignored_probes(10));
+    assert_eq!(row("adaptive"), ("none", "a limit that follows latency, see [`Adaptive`](crate::Adaptive); or none"));
+    same(Policy::builder().no_adaptive());
     assert!(table.is_empty(), "rows that this test doesn't know: {table:?}");
 }
 

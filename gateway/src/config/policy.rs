@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("probe_lease", "a duration from \"1s\" to \"365d\""),
     ("on_abandon", "\"ignore\", \"failure\" or { failure_after = \"500ms\" }"),
     ("ignored_probes", "a whole number from 1 to 1000000"),
+    ("adaptive", "{ algorithm = \"gradient\" }, { algorithm = \"aimd\", latency = \"200ms\" } or \"none\""),
 ];
 
 /// Reports the policy fields of a table that are unknown or can't be read, and returns the others.
