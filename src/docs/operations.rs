@@ -19,7 +19,7 @@
 //! | --- | --- |
 //! | stop all calls to a target | [`force_open`](crate::Engine::force_open), later [`release`](crate::Engine::release) |
 //! | close an open target at once | [`force_open`](crate::Engine::force_open), then [`release`](crate::Engine::release): alone, releasing leaves an automatic OPEN as it is |
-//! | stop new calls but keep the breaker's state | [`set_limit`](crate::Engine::set_limit) to 0, later to what it was |
+//! | stop new calls but keep the breaker's state | [`set_limit`](crate::Engine::set_limit) to 0, later [`release_limit`](crate::Engine::release_limit) |
 //! | let calls through whatever happens | [`disable`](crate::Engine::disable), later [`release`](crate::Engine::release) |
 //! | other settings, calls running | [`set_policy`](crate::Engine::set_policy): state and calls in flight stay |
 //!
@@ -42,7 +42,7 @@
 //! | window | of calls where targets rarely fail: a healthy one reads a word and writes none. Its word is shared once there are failures in it: where a few per cent always fail and many cores call, of time, which each stripe counts by itself |
 //! | clock | [`Clock::coarse`](crate::Clock::coarse) with windows of time and for targets that are often open, unless waits of few milliseconds matter. Windows of calls read no clock while a target is closed |
 //! | limit | [`UNLIMITED`](crate::UNLIMITED), or 128 for each stripe (as many as cores, rounded up to a power of two) and more: below that every call goes through one word. A target that is called by one thread at a time has one stripe |
-//! | rules | `slow_call` and `on_abandon` stamp each call's start and end: two readings of the clock, and each success asks the policy |
+//! | rules | `slow_call`, `on_abandon` and an adaptive limit stamp each call's start and end: two readings of the clock, and each success asks the policy |
 //!
 //! Numbers: the README, and `cores` in `benches/peers` for your machine.
 //!
@@ -50,7 +50,8 @@
 //!
 //! On 64-bit machines a target is 256 bytes, four cache lines, beside its key (kept twice) and the map's entry. Its first failure or held
 //! call makes a block of 192 bytes more, as do a slow-call rule and a window of time. That takes 128 bytes more for each stripe with calls
-//! in up to 12 buckets, 416 for each with more, and 128 for every 8 buckets in which a call failed or was slow. A target on whose words
+//! in up to 12 buckets, 416 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
+//! An [adaptive](crate::docs::adaptive) limit takes 384 bytes, and 128 for each further stripe. A target on whose words
 //! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
 //!

@@ -67,6 +67,10 @@
 //! | `handles.pin` | `fetch_add` | AcqRel | `handles.read` | note 10 | A: -. R: - |
 //! | `handles.unpin` | `fetch_sub` | AcqRel | `handles.read` | R: as above. A: note 10 | A: -. R: registry: a target whose limit was set by hand stays |
 //! | `taken.read` | load, lost CAS | Acquire | `taken.give` | note 11 | - |
+//! | `sample.read`, `sample.add` | load, `fetch_add` | Relaxed | - | calls and what they took: a number by itself, that nothing is reached by; note 18 | nothing to weaken |
+//! | `sample.take` | `fetch_sub` | Relaxed | - | note 18 | nothing to weaken |
+//! | `end.read`, `end.set` | load, store | Relaxed | - | a hint; whoever goes by it looks again under the tenant's lock | nothing to weaken |
+//! | `most.read`, `most.set` | load, store | Relaxed | - | a number by itself: what one call counts for at most | nothing to weaken |
 //! | `taken.take` | `fetch_update` | AcqRel | `taken.give` | one word's order bounds the targets; raised under the key's shard. Note 11 | A: -. R: - |
 //! | `taken.give` | `fetch_sub` | AcqRel | `taken.take` | note 11 | A: -. R: - |
 //!
@@ -138,6 +142,10 @@
 //! 17. Who finds the sign as it was when his stripe was judged has read that sign himself, and no failure or policy came between: calls have,
 //!     which lower every rate. The judgement read the policy after that sign, and a policy that comes later changes it. So the note
 //!     carries nothing but itself.
+//! 18. Samples are taken out by one thread at a time, in the order of the tenant's lock, and by subtracting what was read: the word never held less,
+//!     since nobody else lowers it, and what was added meanwhile stays. A load that is stale takes less now and the rest the next time. That the
+//!     limit moves once at the end of a window, and never after one set by hand, rests on that lock alone: both are done, and the end is
+//!     looked at again, while it is held.
 //!
 //! # Two words, one message
 //!
