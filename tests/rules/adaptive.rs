@@ -265,7 +265,8 @@ fn a_clock_that_steps_back_stops_nothing() {
 fn another_tenant_of_the_slot_begins_anew() {
     let bench = Bench::with(aimd(20), |engine| engine.max_targets(1).idle_after(secs(1)));
     assert_eq!((moved(&bench, 10), moved(&bench, 10)), (21, 22));
-    (bench.engine.sweep(), bench.advance(secs(2)));
+    bench.engine.sweep();
+    bench.advance(secs(2));
     assert_eq!(bench.engine.sweep(), 1);
     bench.engine.admit("next").unwrap().success();
     let next = bench.engine.snapshot("next").unwrap();
@@ -284,7 +285,7 @@ fn r18_settings_that_cannot_work_are_refused_with_their_range() {
     assert_eq!(refused(p(g().min(0))), told("adaptive.min", "0", "1 to 100"));
     assert_eq!(refused(p(g().min(101))), told("adaptive.min", "101", "1 to 100"));
     assert_eq!(refused(p(g().min(9).start(8))), told("adaptive.start", "8", "9 to 100"));
-    assert_eq!(refused(p(g().start(101))), told("adaptive.start", "101", "9 to 100".replace('9', "1").as_str()));
+    assert_eq!(refused(p(g().start(101))), told("adaptive.start", "101", "1 to 100"));
     assert_eq!(refused(p(g().start(UNLIMITED)).unlimited()), told("adaptive.start", "16777215", "1 to 16777214"));
     for tolerance in [1.0, 4.1, f64::NAN] {
         assert_eq!(refused(p(g().tolerance(tolerance))).0, "adaptive.tolerance");
