@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::adaptive::control::Control;
 use crate::bits::Field;
 use crate::event::Transition;
 use crate::gate::{GENERATION_BITS, State};
@@ -61,8 +60,6 @@ pub(crate) struct Tenant<K> {
     /// Whether the limit is one set by hand, which nothing else moves.
     pub(crate) is_limit_by_hand: bool,
     pub(crate) sighting: Sighting,
-    /// Where a limit that follows latency stands, once a call has ended under it.
-    pub(crate) control: Option<Box<Control>>,
 }
 
 /// What the sweeper saw at its last visit that found something moved.
@@ -104,7 +101,6 @@ impl<K> Slot<K> {
             first,
             is_configured: false,
             is_limit_by_hand: false,
-            control: None,
             sighting: Sighting { moved: NEVER, at: Now::default() },
         };
         // Before it is there to be seen: a sweeper that took the last tenant's counts for its own would find it idle when it has as many.

@@ -81,8 +81,8 @@ pub struct AdaptiveSnapshot {
 }
 
 impl AdaptiveSnapshot {
-    pub(crate) fn of(control: Option<&Control>, by_hand: bool) -> Self {
-        let nanos = |of: fn(&Control) -> Option<u64>| control.and_then(of).map(Duration::from_nanos);
+    pub(crate) fn of(control: Option<Control>, by_hand: bool) -> Self {
+        let nanos = |of: fn(&Control) -> Option<u64>| control.as_ref().and_then(of).map(Duration::from_nanos);
         Self { latency: nanos(Control::latency), baseline: nanos(Control::baseline), by_hand }
     }
 }

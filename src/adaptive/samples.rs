@@ -17,9 +17,10 @@
 
 use crossbeam_utils::CachePadded;
 
+use super::control::Control;
 use crate::bits::Field;
 use crate::bulkhead::stripe::as_many_as_cores;
-use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
+use crate::sync::{AtomicU64, Lazy, Mutex, Ordering, Role, role};
 use crate::time::Now;
 
 const MICROS: Field = Field::lowest(42);
@@ -187,6 +188,8 @@ pub struct Samples {
     end: AtomicU64,
     /// The most that one call counts for, in nanoseconds.
     most: AtomicU64,
+    /// Where the limit stands. Here for the size of a slot; asked for under the target's lock only, so nobody waits for it.
+    control: Mutex<Option<Control>>,
     first: CachePadded<Lane>,
     others: Lazy<Others>,
 }
@@ -200,6 +203,7 @@ impl Default for Samples {
         Self {
             end: AtomicU64::new(0),
             most: AtomicU64::new(u64::MAX),
+            control: Mutex::default(),
             first: CachePadded::default(),
             others: Lazy::default(),
         }
@@ -236,6 +240,17 @@ impl Samples {
     pub fn is_over(&self, now: Now) -> bool {
         let end = Now::from_nanos(self.end.load(READ_END));
         end.nanos_since(now) == 0 || end.nanos_since(now) > LONGEST
+    }
+
+    /// Where the limit stands; none until a call has ended under rules of it. Only for the holder of the target's lock.
+    pub(crate) fn control(&self) -> impl std::ops::DerefMut<Target = Option<Control>> + '_ {
+        self.control.lock()
+    }
+
+    /// Begins anew with the next call that ends. Only for the holder of the target's lock.
+    pub(crate) fn restart(&self) {
+        *self.control() = None;
+        self.end_at(0);
     }
 
     /// Sets when the window ends.

@@ -270,7 +270,7 @@ impl<K: Key> Engine<K> {
         let (terms, (incarnation, adaptive)) = {
             let tenant = slot.tenant();
             let terms = self.terms(slot);
-            let shown = |tenant: &Tenant<K>| (tenant.incarnation, tenant.show_limit(terms.policy));
+            let shown = |tenant: &Tenant<K>| (tenant.incarnation, tenant.show_limit(terms.policy, &slot.words));
             (terms, tenant.as_ref().map_or((0, None), shown))
         };
         let snapshot = Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, self.read_clock());

@@ -28,7 +28,9 @@ impl<K: Key> Engine<K> {
         if let Some(tenant) = &mut *tenant {
             tenant.is_configured = true;
             tenant.is_limit_by_hand = true;
-            tenant.control = None;
+        }
+        if let Some(samples) = slot.words.samples() {
+            samples.restart();
         }
         slot.words.bulkhead.set_limit(limit.min(UNLIMITED));
     }
@@ -51,8 +53,9 @@ impl<K> Tenant<K> {
             samples.end_at(now.nanos().saturating_add(crate::adaptive::samples::LONGEST));
             return;
         }
-        let limit = match &mut self.control {
-            None => self.control.insert(Box::new(Control::begin(rules, samples, now))).limit(rules),
+        let mut control = samples.control();
+        let limit = match &mut *control {
+            None => control.insert(Control::begin(rules, samples, now)).limit(rules),
             Some(control) => {
                 if !control.close(rules, samples, now) {
                     // Another was quicker.
@@ -69,9 +72,8 @@ impl<K> Tenant<K> {
     /// Puts the policy's own limit in force.
     fn begin(&mut self, policy: &Policy, words: &Words) {
         self.is_limit_by_hand = false;
-        self.control = None;
         if let Some(samples) = words.samples() {
-            samples.end_at(0);
+            samples.restart();
         }
         words.bulkhead.set_limit(policy.first_limit());
     }
@@ -81,17 +83,21 @@ impl<K> Tenant<K> {
         if before.limit == after.limit && before.adaptive == after.adaptive {
             return;
         }
-        match (&mut self.control, &before.adaptive, &after.adaptive) {
-            (Some(control), Some(old), Some(new)) if old.law == new.law => {
-                control.adopt(new);
-                words.bulkhead.set_limit(control.limit(new));
-            }
-            _ => self.begin(after, words),
+        if let (Some(samples), Some(old), Some(new)) = (words.samples(), &before.adaptive, &after.adaptive)
+            && old.law == new.law
+            && let Some(control) = &mut *samples.control()
+        {
+            control.adopt(new);
+            words.bulkhead.set_limit(control.limit(new));
+            return;
         }
+        self.begin(after, words);
     }
 
     /// What a snapshot shows of it.
-    pub(super) fn show_limit(&self, policy: &Policy) -> Option<AdaptiveSnapshot> {
-        policy.adaptive.as_ref().map(|_| AdaptiveSnapshot::of(self.control.as_deref(), self.is_limit_by_hand))
+    pub(super) fn show_limit(&self, policy: &Policy, words: &Words) -> Option<AdaptiveSnapshot> {
+        policy.adaptive.as_ref()?;
+        let control = words.samples().and_then(|samples| *samples.control());
+        Some(AdaptiveSnapshot::of(control, self.is_limit_by_hand))
     }
 }

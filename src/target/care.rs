@@ -124,8 +124,7 @@ impl Words {
             counters.reset();
         }
         if let Some(samples) = self.samples() {
-            let _ = samples.take();
-            samples.end_at(0);
+            samples.restart();
         }
         self.success_seen.reset();
         self.bulkhead.reset_counts();
