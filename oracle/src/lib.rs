@@ -4,6 +4,9 @@
 //! and compares every answer, every transition and every field of every snapshot after each operation. The property test and
 //! the fuzz target feed it; a [`Twin`] is the naive engine with one rule broken, which `check` must tell from the real one.
 //!
+//! No policy here has an adaptive limit: where that goes rests on sums of latencies, and is tried on a simulated target with a knee
+//! (`tests/rules/adaptive.rs`) and window by window (`src/adaptive/control/tests.rs`).
+//!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `op.rs` | what can be done: one enum for both engines |
