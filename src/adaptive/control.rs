@@ -8,12 +8,12 @@
 //!                 it is time, or the limit has halved
 //! ```
 //!
-//! A window lasts [twice the latency](MULTIPLE), so that what one move did is seen before the next, but no less than [`SHORTEST`], and until it holds
-//! [enough samples](ENOUGH) for its mean to mean something. After a move down, and before and after a probe, one such time passes whose
-//! samples are dropped ([`Control::settles`]): the calls that end in it began under the limit before.
+//! A window lasts twice the latency, so that what one move did is seen before the next, but no less than 100 ms, and until it holds
+//! 200 samples, a probe 800, for its mean to mean something. After a move down, and before and after a probe, one such time passes whose
+//! samples are dropped: the calls that end in it began under the limit before.
 //!
 //! A probe halves the limit for as long as it takes to measure the latency without a queue, the baseline (BBR's `PROBE_RTT`; the `min_rtt` windows of
-//! Envoy's adaptive concurrency filter). It is due after [`PROBE_EVERY`] or twenty times what the last one took, whatever is longer, so that at
+//! Envoy's adaptive concurrency filter). It is due after 10 s or twenty times what the last one took, whatever is longer, so that at
 //! most a twentieth of the time goes to it; and at once when the limit has fallen to half of what it was at the last, since then either the
 //! target can do half as much, or it is slower without a queue and the baseline is wrong. If the limit was more than twice the knee, half
 //! of it still queues: the next probe halves that again.
@@ -21,7 +21,7 @@
 //! A target whose calls in flight, by Little's law the sum of their latencies over the time, are under half of the limit doesn't show what it
 //! could do. Its limit stays, up and down; the baseline follows the latency where that is tolerable, and needs no probe.
 //!
-//! A call counts for at most [eight times](OUTLIER) the latency or the baseline, whichever is longer: beyond four times the law goes no
+//! A call counts for at most eight times the latency or the baseline, whichever is longer: beyond four times the law goes no
 //! further, and one call that takes a hundred times as long as the others would double the mean of a hundred.
 //!
 //! With few samples a mean is uncertain by about one part in the root of their number: latencies of one target vary like an exponential
