@@ -116,6 +116,9 @@ impl Words {
     }
 
     /// Any answer, as [`Self::admit`]; none but `Retired` if the slot is found not to be `is_pinned`, once the permit would pin it.
+    ///
+    /// Always inline: the answer and the change go through memory otherwise, which limits below the stashes pay at each call.
+    #[inline(always)]
     pub(crate) fn admit_slowly<F: Fn() -> Now>(
         &self,
         policy: &Policy,
@@ -124,7 +127,7 @@ impl Words {
         is_pinned: impl Fn() -> bool,
     ) -> (Answer, Option<Change>) {
         let thread = stripe::own();
-        let started = || (is_async || policy.times_calls()).then(|| time.now());
+        let started = || (is_async || self.brief().is_timed()).then(|| time.now());
         let mut gate = self.gate.load();
         let mut holds_permit = false;
         loop {
