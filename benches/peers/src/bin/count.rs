@@ -22,7 +22,7 @@ const FILLED: usize = 101;
 struct Options {
     /// resolved, keyed, owned, by-hand or map.
     subject: String,
-    /// hot, zipf, uniform or million.
+    /// hot, zipf or uniform.
     keys: String,
     /// healthy, open or full.
     path: String,
@@ -41,15 +41,17 @@ fn run<S: Timed>(case: Case, decisions: usize) {
     let settings = case.settings(S::basis(case));
     let subject = S::build(&Setup { case, settings, keys: Arc::clone(&keys), seats: 1 });
     let mut caller = subject.caller(0);
-    let held: Vec<_> = if case.path == Path::Full { std::iter::from_fn(|| subject.hold(0)).collect() } else { Vec::new() };
+    let held: Vec<_> =
+        if case.path == Path::Full { std::iter::from_fn(|| subject.hold(0)).collect() } else { Vec::new() };
     if case.path == Path::Open {
         for _ in 0..100 {
             S::call(&mut caller, &keys.all[0], Ending::Failure);
         }
     }
     let order = keys.order(0).unwrap_or(&[0]);
-    if case.path.admits() && case.keys != Keys::Million {
-        for key in keys.all.iter().flat_map(|key| std::iter::repeat_n(key, FILLED)) {
+    if case.path.admits() {
+        let asked = if case.keys.is_spread() { &keys.all[..] } else { &keys.all[..1] };
+        for key in asked.iter().flat_map(|key| std::iter::repeat_n(key, FILLED)) {
             S::call(&mut caller, key, Ending::Success);
         }
     }
@@ -68,7 +70,6 @@ fn main() -> ExitCode {
         "hot" => Keys::Hot,
         "zipf" => Keys::Zipf,
         "uniform" => Keys::Uniform,
-        "million" => Keys::Million,
         _ => return ExitCode::from(2),
     };
     let path = match options.path.as_str() {
