@@ -18,6 +18,8 @@
 //! 10. Lower the limit: the pool's limit, then the version, then sweep, in this order: a magazine opened under the old limit is
 //!     then known as such. To raise it the first step is enough.
 //!
+//! Who may wait for a permit, and how nobody is forgotten there: [`waiting`]. Who may take only while a share of the limit is free: [`share`].
+//!
 //! Stripes that are added later begin closed, and the first stays as it was: growth is no step of the protocol. The limit from which
 //! there are stashes rises with it; magazines that are open by then are closed by the next sweep.
 //!
@@ -29,13 +31,23 @@
 
 pub mod magazine;
 pub mod pool;
+mod queue;
+pub mod share;
 pub mod stripe;
+mod usage;
+pub mod waiting;
 
+pub use queue::{Ticket, Told, Waits};
 use stripe::{Stripe, Stripes};
+pub use usage::Usage;
 
 use crate::counters::{self, Counter};
 use crate::snapshot::Refusals;
-use crate::sync::{AtomicU64, Ordering, Role, role};
+use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
+
+/// What the first call that waits at a target takes.
+#[cfg(test)]
+pub(crate) const QUEUE_BYTES: usize = size_of::<queue::Queue>();
 
 /// Permits that an empty magazine takes from the pool at once.
 const BATCH: u64 = if cfg!(portcullis_loom) { 1 } else { 32 };
@@ -52,8 +64,10 @@ const RAISE: Role = role("version.raise", Ordering::Release);
 /// Why no permit was to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// As many as the limit are in flight.
+    /// As many as the limit are in flight, or others wait.
     Full { limit: u32 },
+    /// As many as the caller's share of the limit are.
+    Shed,
     /// The slot has no tenant: ask the map.
     Retired,
 }
@@ -69,6 +83,7 @@ pub struct Bulkhead {
     version: AtomicU64,
     stripes: Stripes,
     pool: pool::Cell,
+    queue: Lazy<queue::Queue>,
 }
 
 impl Bulkhead {
@@ -79,7 +94,7 @@ impl Bulkhead {
 
     #[must_use]
     pub fn over(limit: u32, stripes: Stripes) -> Self {
-        Self { version: AtomicU64::new(0), pool: pool::Cell::new(limit), stripes }
+        Self { version: AtomicU64::new(0), pool: pool::Cell::new(limit), stripes, queue: Lazy::default() }
     }
 
     /// What `thread` writes.
@@ -127,7 +142,15 @@ impl Bulkhead {
     /// [`Refused`]: the target is full, or the slot recycled.
     #[inline]
     pub fn acquire(&self, thread: usize) -> Result<(), Refused> {
-        if self.acquire_stashed(thread) { Ok(()) } else { self.acquire_slowly(thread) }
+        if self.acquire_stashed(thread) {
+            return Ok(());
+        }
+        let mut is_due = false;
+        let acquired = self.acquire_slowly(thread, &mut is_due);
+        if is_due {
+            self.serve();
+        }
+        acquired
     }
 
     /// Takes a permit if the own stripe has one at hand.
@@ -144,13 +167,14 @@ impl Bulkhead {
         is_taken
     }
 
-    /// Takes a permit from wherever there is one.
+    /// Takes a permit from wherever there is one. `is_due` is set if that found permits for those who wait: the caller must
+    /// [serve](Self::serve) them once it holds no lock, since that runs code of theirs.
     ///
     /// # Errors
     ///
     /// As [`Self::acquire`].
     #[inline(never)]
-    pub fn acquire_slowly(&self, thread: usize) -> Result<(), Refused> {
+    pub fn acquire_slowly(&self, thread: usize, is_due: &mut bool) -> Result<(), Refused> {
         let mut swept = false;
         loop {
             let magazine = self.magazine(thread);
@@ -159,7 +183,7 @@ impl Bulkhead {
             let word = magazine.load();
             if !word.is_closed() {
                 if !word.is_open_under(version) {
-                    self.close(magazine);
+                    *is_due |= self.close(magazine);
                     continue;
                 }
                 if let Some(next) = word.taken(1) {
@@ -177,19 +201,16 @@ impl Bulkhead {
             let Some(one) = pool.taken(1) else {
                 if !swept && pool.open() > 0 && self.stripes.count() > 1 {
                     swept = true;
-                    self.sweep();
+                    *is_due |= self.sweep();
                     continue;
                 }
-                let limit = u32::try_from(pool.limit()).unwrap_or(u32::MAX);
-                return Err(Refused::Full { limit });
+                return Err(pool.full());
             };
             if self.is_abundant(pool) {
                 if word.is_closed() {
                     if let Some(next) = pool.announced().filter(|next| self.leaves(*next, SPARE)) {
                         if self.pool.announce(pool, next) {
-                            if !magazine.open(version) {
-                                self.pool.give(0, 1);
-                            }
+                            *is_due |= self.open(magazine, version);
                             return Ok(());
                         }
                         self.stripes.meet();
@@ -197,7 +218,7 @@ impl Bulkhead {
                     }
                 } else if let Some(next) = pool.taken(1 + BATCH).filter(|next| self.leaves(*next, BATCH)) {
                     if self.pool.take(pool, next) {
-                        self.refill(magazine);
+                        *is_due |= self.refill(magazine);
                         return Ok(());
                     }
                     self.stripes.meet();
@@ -243,12 +264,23 @@ impl Bulkhead {
         sums
     }
 
-    fn refill(&self, magazine: &magazine::Cell) {
-        if magazine.give(BATCH, 0).is_closed() {
-            // The closer didn't see these permits; whoever finds them in a closed magazine brings them home.
-            let found = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(BATCH));
-            self.pool.give(found, 0);
+    /// Opens an announced magazine; true if somebody is to be served.
+    fn open(&self, magazine: &magazine::Cell, version: u64) -> bool {
+        if !magazine.open(version) {
+            return self.pool.give(0, 1);
         }
+        // Whoever began to wait since the announcement may have swept before this was open.
+        self.pool.confirm_waiting() && self.close(magazine)
+    }
+
+    /// Puts a batch into an open magazine; true if somebody is to be served.
+    fn refill(&self, magazine: &magazine::Cell) -> bool {
+        if !magazine.give(BATCH, 0).is_closed() {
+            return false;
+        }
+        // The closer didn't see these permits; whoever finds them in a closed magazine brings them home.
+        let found = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(BATCH));
+        self.pool.give(found, 0)
     }
 
     /// Gives a permit back and counts its call as settled.
@@ -277,38 +309,54 @@ impl Bulkhead {
         if before.settled() + settled == magazine::SETTLED_LAP {
             self.stripes.lap();
         }
+        if self.pass_on(magazine, before) {
+            self.serve();
+        }
+    }
+
+    /// What follows on giving a permit to a magazine that was closed or is full; true if somebody is to be served.
+    fn pass_on(&self, magazine: &magazine::Cell, before: magazine::Word) -> bool {
         if before.is_closed() {
             let one = magazine.withdraw(magazine::Word::is_closed, |stash| stash.min(1));
-            self.pool.give(one, 0);
+            self.pool.give(one, 0)
         } else if before.stash() >= HIGH_MARK {
             let half = magazine.withdraw(|word| !word.is_closed() && word.stash() > HIGH_MARK / 2, |stash| stash / 2);
-            self.pool.give(half, 0);
+            self.pool.give(half, 0)
+        } else {
+            false
         }
     }
 
-    fn close(&self, magazine: &magazine::Cell) {
-        if let Some(stash) = magazine.close() {
-            self.pool.give(stash, 1);
-        }
+    fn close(&self, magazine: &magazine::Cell) -> bool {
+        magazine.close().is_some_and(|stash| self.pool.give(stash, 1))
     }
 
-    /// Closes every magazine, so that all idle permits lie in the pool.
-    pub fn sweep(&self) {
-        for stripe in self.stripes.iter() {
-            self.close(&stripe.magazine);
-        }
+    /// Closes every magazine, so that all idle permits lie in the pool; true if somebody is to be served.
+    pub fn sweep(&self) -> bool {
+        self.stripes.iter().fold(false, |is_due, stripe| self.close(&stripe.magazine) | is_due)
     }
 
     /// Sets the limit. Calls in flight stay counted; a lower limit admits nobody until fewer than it are in flight.
     pub fn set_limit(&self, limit: u32) {
-        if self.pool.limit(limit) > u64::from(limit) {
-            self.version.fetch_add(1, RAISE);
-            self.sweep();
+        if self.set_limit_under_lock(limit) {
+            self.serve();
         }
     }
 
-    /// Turns later callers away if nothing is in flight; false if something is.
+    /// The same for a caller that holds a lock; true if somebody is to be [served](Self::serve) once it doesn't.
+    #[must_use]
+    pub fn set_limit_under_lock(&self, limit: u32) -> bool {
+        let before = self.pool.limit(limit);
+        if before.limit() > u64::from(limit) {
+            self.version.fetch_add(1, RAISE);
+            return self.sweep();
+        }
+        before.is_waiting()
+    }
+
+    /// Turns later callers away if nothing is in flight and nobody waits; false if something is.
     pub fn retire(&self) -> bool {
+        // Nobody is there to be served: whoever waits holds a handle, and its target isn't retired.
         self.sweep();
         self.pool.retire()
     }
@@ -316,6 +364,9 @@ impl Bulkhead {
     /// Counts from zero again, for a new tenant. Only for whoever retired it.
     pub fn reset_counts(&self) {
         self.stripes.reset_counts();
+        if let Some(queue) = self.queue.get() {
+            queue.reset();
+        }
     }
 
     /// Makes a retired bulkhead fresh, for the next tenant or for the same one after all.
@@ -327,55 +378,6 @@ impl Bulkhead {
     pub fn limit(&self) -> u32 {
         u32::try_from(self.pool.load().limit()).unwrap_or(u32::MAX)
     }
-
-    /// Calls in flight and calls settled: each word as it is met, the pool until it stands still between two looks.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
-        let mut usage = self.look();
-        for _ in 0..8 {
-            let again = self.look();
-            if again == usage {
-                break;
-            }
-            usage = again;
-        }
-        usage
-    }
-
-    fn look(&self) -> Usage {
-        let out = self.pool.load().out();
-        let (mut stashed, mut settled) = (0, self.stripes.laps().saturating_mul(magazine::SETTLED_LAP));
-        for stripe in self.stripes.iter() {
-            let word = stripe.magazine.load();
-            stashed += word.stash();
-            settled += word.settled();
-        }
-        Usage { in_flight: out.saturating_sub(stashed), settled }
-    }
-}
-
-/// What the models need to bring about at once, or to see.
-#[cfg(portcullis_loom)]
-impl Bulkhead {
-    /// With so many calls settled, for models of what comes after the last of a lap.
-    #[must_use]
-    pub fn with_settled(limit: u32, settled: u64) -> Self {
-        let bulkhead = Self::new(limit);
-        let _ = bulkhead.magazine(0).give(0, settled);
-        bulkhead
-    }
-
-    #[must_use]
-    pub fn stripes(&self) -> usize {
-        self.stripes.count()
-    }
-}
-
-/// What a bulkhead counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
-    pub in_flight: u64,
-    pub settled: u64,
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The public face: the keyed registry of targets, with clock, default policy and observers.
 
+mod asking;
 mod builder;
 mod inner;
 mod limit;
+mod waiting;
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -60,7 +62,8 @@ impl<K: Key> Engine<K> {
 
     /// Decides whether a call to `key` may start.
     ///
-    /// The permit holds a slot of the target's bulkhead until it is settled or dropped. An unknown key becomes a target first.
+    /// The permit holds a slot of the target's bulkhead until it is settled or dropped. An unknown key becomes a target first. The call counts as
+    /// critical: it may use the whole limit, and is never shed; see [`admit_with`](Self::admit_with). It doesn't wait, and is refused while others do.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! A target resolved once, for callers that ask for it often.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::engine::{Engine, Key};
 use crate::event::Cause;
@@ -8,6 +9,7 @@ use crate::gate::{State, Word};
 use crate::outcome::Outcome;
 use crate::permit::Permit;
 use crate::policy::Policy;
+use crate::priority::Admit;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
@@ -38,6 +40,41 @@ impl<'e, K: Key> Target<'e, K> {
     #[inline]
     pub fn admit(&self) -> Result<Permit<'e, K>, Rejection> {
         self.engine.admit_slot(self.slot, false)
+    }
+
+    /// Decides whether a call may start that matters more or less than others; see [`Engine::admit_with`].
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`], as for [`Engine::admit_with`].
+    pub fn admit_with(&self, how: impl Into<Admit>) -> Result<Permit<'e, K>, Rejection> {
+        self.engine.admit_slot_as(self.slot, how.into())
+    }
+
+    /// Decides whether a call may start, and waits for a permit if there is none; see [`Engine::admit_waiting`].
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`], as for [`Engine::admit_waiting`].
+    pub async fn admit_waiting<S: Future<Output = ()>>(
+        &self,
+        how: impl Into<Admit>,
+        sleep: impl FnOnce(Duration) -> S,
+    ) -> Result<Permit<'e, K>, Rejection> {
+        self.engine.wait_for(self.slot, how.into().may_be_dropped(), sleep).await
+    }
+
+    /// Decides whether a call may start, and blocks the thread while it waits for a permit; see [`Engine::admit_blocking`].
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`], as for [`Engine::admit_waiting`].
+    pub fn admit_blocking(&self, how: impl Into<Admit>, at_most: Duration) -> Result<Permit<'e, K>, Rejection> {
+        self.engine.block_for(self.slot, how.into(), at_most)
+    }
+
+    pub(crate) fn slot(&self) -> &'e Slot<K> {
+        self.slot
     }
 
     /// Runs a call if it may start, and settles it with what `classify` makes of its value; see [`Engine::call`].
@@ -110,6 +147,8 @@ impl<'e, K: Key> Target<'e, K> {
     /// new policy's differs from the old one's, or follows latency by other settings.
     pub fn set_policy(&self, policy: Policy) {
         let report = self.engine.reconfigure(self.slot, policy);
+        // A higher limit has room for those who wait.
+        self.slot.words.bulkhead.serve();
         self.engine.tell(report);
     }
 

@@ -21,6 +21,7 @@
 //! | for | see |
 //! | --- | --- |
 //! | asking and settling | [`Engine::admit`], [`Target::admit`], [`Permit`], [`Engine::call`] |
+//! | calls that matter more or less, and calls that wait | [`Engine::admit_with`], [`Priority`], [`Engine::admit_waiting`], [`Engine::admit_blocking`] |
 //! | settings, their defaults and ranges | [`Policy`] |
 //! | one destination only | [`Standalone`] |
 //! | what happened | [`Engine::snapshot`], [`Transition`], [`Engine::observe`], [`Engine::subscribe`] |
@@ -57,6 +58,7 @@ mod handle;
 mod outcome;
 mod permit;
 mod policy;
+mod priority;
 mod registry;
 mod rejection;
 mod slot;
@@ -81,6 +83,7 @@ pub use handle::Target;
 pub use outcome::{Outcome, Settled};
 pub use permit::{Held, OwnedHeld, OwnedPermit, Permit};
 pub use policy::{OnAbandon, Policy, PolicyBuilder, PolicyError, UNLIMITED};
+pub use priority::{Admit, Priority};
 pub use rejection::Rejection;
 pub use snapshot::{AdaptiveSnapshot, Refusals, Snapshot, Totals, WindowSnapshot};
 pub use standalone::Standalone;
@@ -99,7 +102,8 @@ pub mod internals {
     pub use crate::sync::traced as trace;
 
     pub use crate::adaptive::{Law, Rules as AdaptiveRules, control, samples};
-    pub use crate::bulkhead::{Bulkhead, Usage, magazine, pool, stripe};
+    pub use crate::bulkhead::{Bulkhead, Refused as NoPermit, Usage, magazine, pool, share, stripe, waiting};
+    pub use crate::bulkhead::{Ticket, Told, Waits};
     pub use crate::counters::{Counter, Counters};
     pub use crate::gate::{Admission, Applied, Cell as Gate, Moved, ProbeRules, Refusal, Step, Word as GateWord};
     pub use crate::target::{Change, Ending, Glance, Refused, Signs, Terms, Token, Words};

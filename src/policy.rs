@@ -13,6 +13,8 @@ pub use builder::PolicyBuilder;
 pub use error::PolicyError;
 
 use crate::adaptive::Rules;
+use crate::bulkhead::share::Share;
+use crate::priority::Priority;
 use crate::window::Geometry;
 
 /// The limit that stands for "no limit": the count is kept, and 16,777,215 calls at once are out of reach.
@@ -26,6 +28,10 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | setting | default | range |
 /// | --- | --- | --- |
 /// | `max_in_flight` | unlimited | 1 to 16,777,214 calls, or unlimited |
+/// | `normal_share` | 1 | above 0 to 1, in steps of 0.0001 |
+/// | `sheddable_share` | `normal_share` | above 0 to `normal_share`, in steps of 0.0001 |
+/// | `max_waiting` | 0 | 0 to 65,535 calls |
+/// | `max_wait` | 100 ms, once `max_waiting` is set | 1 ms to 1 h |
 /// | `consecutive_failures` | none | 1 to 4,294,967,295 failures |
 /// | `window` | 100 calls | 1 to 100 calls; 1 ms to 24 h in 1 to 64 buckets; or none |
 /// | `min_calls` | 10, or the whole window if that is less | 1 to the window's calls |
@@ -44,13 +50,18 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `ignored_probes` | 10 | 1 to 1,000,000 probes |
 /// | `adaptive` | none | a limit that follows latency, see [`Adaptive`](crate::Adaptive); or none |
 ///
-/// Waits are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
+/// `open_wait`, `open_wait_max` and `max_wait` are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
 /// reopenings can't reach 60 s, the default of `open_wait_max` is what they do reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "PolicyBuilder", into = "PolicyBuilder"))]
 pub struct Policy {
     pub(crate) limit: u32,
+    pub(crate) normal_share_bp: u16,
+    pub(crate) sheddable_share_bp: u16,
+    /// Zero where nobody may wait.
+    pub(crate) max_wait_ms: u32,
+    pub(crate) max_waiting: u16,
     pub(crate) consecutive_failures: Option<u32>,
     pub(crate) geometry: Option<Geometry>,
     pub(crate) min_calls: u32,
@@ -118,6 +129,34 @@ impl Policy {
     /// The limit that a target begins with.
     pub(crate) fn first_limit(&self) -> u32 {
         self.adaptive.as_ref().map_or(self.limit, |rules| rules.start)
+    }
+
+    /// The most calls in flight at which one of `priority` may start, itself among them, while the limit is `limit`: its share, rounded down,
+    /// but 1 where the limit allows any; [`UNLIMITED`] has no shares.
+    #[must_use]
+    pub fn share_of(&self, priority: Priority, limit: u32) -> u32 {
+        self.share(priority).map_or(limit, |share| u32::try_from(share.of(limit.into())).unwrap_or(limit))
+    }
+
+    /// None if it is the whole limit.
+    pub(crate) fn share(&self, priority: Priority) -> Option<Share> {
+        match priority {
+            Priority::Critical => None,
+            Priority::Normal => Share::new(self.normal_share_bp),
+            Priority::Sheddable => Share::new(self.sheddable_share_bp),
+        }
+    }
+
+    /// The most calls that may wait for a permit; 0 if none may.
+    #[must_use]
+    pub fn max_waiting(&self) -> u32 {
+        self.max_waiting.into()
+    }
+
+    /// The longest that a call may wait for a permit.
+    #[must_use]
+    pub fn max_wait(&self) -> Duration {
+        Duration::from_millis(self.max_wait_ms.into())
     }
 
     /// The longest that a probe may hold its slot without a word.

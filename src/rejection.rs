@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::priority::Priority;
+
 /// Why a call may not start, and when to come back.
 ///
 /// A refusal isn't an outcome: it says nothing about the target's health and is counted by reason only.
@@ -19,15 +21,15 @@ pub enum Rejection {
         /// Time until the probes' lease ends: an upper bound, since a probe usually settles sooner.
         retry_after: Duration,
     },
-    /// The target has as many calls in flight as it may.
+    /// The target has as many calls in flight as it may, or others wait for those to end.
     Saturated {
         /// The limit in force.
         limit: u32,
     },
-    /// Calls of this priority are being shed.
+    /// As many calls are in flight as the share of the limit that calls of this priority may use; more important ones may still start.
     Shed {
         /// The priority of the call that was refused.
-        priority: u8,
+        priority: Priority,
     },
     /// Somebody closed the target to calls by hand.
     ForcedOpen,

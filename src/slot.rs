@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::bits::Field;
+use crate::counters::Counter;
 use crate::event::Transition;
 use crate::gate::{GENERATION_BITS, State};
 use crate::policy::Policy;
@@ -30,6 +31,9 @@ const PIN: Role = role("handles.pin", Ordering::AcqRel);
 /// Release: pairs with `READ_HANDLES`. Acquire: comes after the holders that left before.
 const UNPIN: Role = role("handles.unpin", Ordering::AcqRel);
 
+/// A bit of the handles' word that no number of handles reaches.
+const CONFIGURED: u32 = 1 << 31;
+
 /// Where a target lives. Its address never changes, so permits borrow it; its tenant may.
 ///
 /// Four cache lines of its own, so that no neighbour's calls are felt; the words first, in the order of theirs.
@@ -38,12 +42,14 @@ const UNPIN: Role = role("handles.unpin", Ordering::AcqRel);
 pub(crate) struct Slot<K> {
     pub(crate) words: Words,
     pub(crate) index: u32,
-    /// Handles that pin the tenant. Raised only under the shard's lock or from a live handle.
+    /// What pins the tenant: `configured | handles`. Raised only under the shard's lock or from a live handle.
     handles: AtomicU32,
     /// Which policy is in force: `version | policy`, one word so that evidence names the policy that judged.
     terms: AtomicU64,
     /// The widest generation reported so far: the narrow one in the gate, unwrapped.
     sequence: AtomicU64,
+    /// The most successes that a snapshot has shown.
+    pub(crate) success_seen: Counter,
     /// Serves as the lock of what is done by hand, too. Never held while user code runs.
     tenant: Mutex<Option<Tenant<K>>>,
 }
@@ -52,13 +58,10 @@ pub(crate) struct Slot<K> {
 #[derive(Debug)]
 pub(crate) struct Tenant<K> {
     pub(crate) key: Arc<K>,
-    pub(crate) incarnation: u64,
+    /// Its number among all tenants, under a bit that says whether the limit is one set by hand, which nothing else moves.
+    number: u64,
     /// The wide generation that the tenant found.
     pub(crate) first: u64,
-    /// Whether a policy or limit was set for it by hand: such a target is never forgotten.
-    pub(crate) is_configured: bool,
-    /// Whether the limit is one set by hand, which nothing else moves.
-    pub(crate) is_limit_by_hand: bool,
     pub(crate) sighting: Sighting,
 }
 
@@ -80,6 +83,23 @@ pub(crate) struct Patience {
     pub(crate) forget_after: Duration,
 }
 
+/// Above every number of a tenant.
+const LIMIT_BY_HAND: u64 = 1 << 63;
+
+impl<K> Tenant<K> {
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.number & !LIMIT_BY_HAND
+    }
+
+    pub(crate) fn is_limit_by_hand(&self) -> bool {
+        self.number & LIMIT_BY_HAND != 0
+    }
+
+    pub(crate) fn set_limit_by_hand(&mut self, is_by_hand: bool) {
+        self.number = self.incarnation() | if is_by_hand { LIMIT_BY_HAND } else { 0 };
+    }
+}
+
 impl<K> Slot<K> {
     pub(crate) fn new(index: u32, policy: &Policy) -> Self {
         Self {
@@ -88,6 +108,7 @@ impl<K> Slot<K> {
             handles: AtomicU32::new(0),
             terms: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
+            success_seen: Counter::default(),
             tenant: Mutex::new(None),
         }
     }
@@ -95,17 +116,12 @@ impl<K> Slot<K> {
     /// Moves a tenant in. Only for whoever took the slot off the free list.
     pub(crate) fn occupy(&self, key: Arc<K>, incarnation: u64, salt: u32, (index, policy): (u32, &Policy)) {
         let first = self.sequence.load(READ_SEQUENCE);
-        let tenant = Tenant {
-            key,
-            incarnation,
-            first,
-            is_configured: false,
-            is_limit_by_hand: false,
-            sighting: Sighting { moved: NEVER, at: Now::default() },
-        };
+        let tenant =
+            Tenant { key, number: incarnation, first, sighting: Sighting { moved: NEVER, at: Now::default() } };
         // Before it is there to be seen: a sweeper that took the last tenant's counts for its own would find it idle when it has as many.
         self.terms.store(u64::from(index), SET_TERMS);
         self.words.recycle(policy, salt);
+        self.success_seen.reset();
         let before = self.tenant.lock().replace(tenant);
         debug_assert!(before.is_none(), "a slot on the free list has no tenant");
         // Last: it publishes everything above to whoever takes a permit.
@@ -152,6 +168,12 @@ impl<K> Slot<K> {
         self.handles.fetch_sub(1, UNPIN);
     }
 
+    /// Pins the tenant for good: a policy or limit was set for it by hand. From a live handle.
+    pub(crate) fn configure(&self) {
+        let set = |handles| (handles & CONFIGURED == 0).then_some(handles | CONFIGURED);
+        let _ = self.handles.fetch_update(PIN, READ_HANDLES, set);
+    }
+
     /// Makes the report of a change. The caller pins the tenant.
     pub(crate) fn describe(&self, change: Change) -> Option<Arc<Transition<K>>> {
         let tenant = self.tenant.lock();
@@ -167,7 +189,7 @@ impl<K> Slot<K> {
             cause,
             sequence: self.widen(moved.to.generation()).saturating_sub(tenant.first),
             generation: moved.to.generation(),
-            incarnation: tenant.incarnation,
+            incarnation: tenant.incarnation(),
             at: Duration::from_nanos(at.nanos()),
             wall: SystemTime::now(),
             evidence,
@@ -196,9 +218,6 @@ impl<K> Slot<K> {
             tenant.sighting = Sighting { moved, at: now };
             return false;
         }
-        if tenant.is_configured {
-            return false;
-        }
         let gate = self.words.gate.load();
         let still = Duration::from_nanos(now.nanos_since(tenant.sighting.at));
         match gate.state() {
@@ -223,8 +242,9 @@ mod tests {
         let (lane, far) = crate::window::lane::BYTES;
         let (rare, chunk) = (crate::target::RARE_BYTES, crate::window::marks::CHUNK_BYTES);
         let (samples, stripe) = crate::adaptive::samples::BYTES;
-        let sizes = [size_of::<Slot<String>>(), rare, chunk, size_of::<Policy>(), lane, far, samples, stripe];
-        let most = [256, 192, 128, 144, 128, 416, 384, 128];
+        let queue = crate::bulkhead::QUEUE_BYTES;
+        let sizes = [size_of::<Slot<String>>(), rare, chunk, size_of::<Policy>(), lane, far, samples, stripe, queue];
+        let most = [256, 192, 128, 152, 128, 416, 384, 128, 64];
         let fits = sizes.iter().zip(most).all(|(size, most)| *size <= most);
         assert!(fits, "{sizes:?} bytes, the docs say {most:?}");
     }

@@ -8,7 +8,7 @@ use crate::bulkhead::Usage;
 use crate::counters::{Counter, Counters};
 use crate::gate::State;
 use crate::policy::{Policy, UNLIMITED};
-use crate::target::Words;
+use crate::slot::Slot;
 use crate::time::Now;
 
 /// A target as it was at a moment: each word as it was read, one after the other.
@@ -42,6 +42,10 @@ pub struct Snapshot {
     pub in_flight: u32,
     /// The limit in force; [`UNLIMITED`] if calls are only counted.
     pub limit: u32,
+    /// Calls that wait for a permit.
+    pub waiting: u32,
+    /// Calls that ever waited for a permit, whatever became of them.
+    pub waited: u64,
     /// What an adaptive limit goes by, if the policy has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub adaptive: Option<AdaptiveSnapshot>,
@@ -154,12 +158,14 @@ impl Snapshot {
         self.limit == UNLIMITED
     }
 
-    pub(crate) fn take(words: &Words, policy: &Policy, policy_version: u32, incarnation: u64, now: Now) -> Self {
+    pub(crate) fn take<K>(slot: &Slot<K>, policy: &Policy, policy_version: u32, incarnation: u64, now: Now) -> Self {
+        let words = &slot.words;
         let gate = words.gate.load();
         let is = |state| gate.state() == state;
         // Before the counters: an ending that is counted belongs to a call that may not be counted yet, never the other way.
         let usage = words.bulkhead.usage();
         let counters = words.counters_if_any();
+        let waits = words.bulkhead.waits();
         Self {
             state: gate.state_at(now),
             generation: gate.generation(),
@@ -176,7 +182,9 @@ impl Snapshot {
                 let crate::window::Counts { calls, failures, slow } = counts;
                 WindowSnapshot { calls, failures, slow }
             }),
-            totals: Totals::take(words, usage, counters),
+            waiting: u32::try_from(waits.waiting).unwrap_or(u32::MAX),
+            waited: waits.waited,
+            totals: Totals::take(&slot.success_seen, usage, counters),
             refusals: words.bulkhead.refusals(),
             policy: policy.clone(),
             policy_version,
@@ -185,18 +193,18 @@ impl Snapshot {
 }
 
 impl Totals {
-    fn take(words: &Words, usage: Usage, counters: Option<&Counters>) -> Self {
+    fn take(success_seen: &Counter, usage: Usage, counters: Option<&Counters>) -> Self {
         let Usage { in_flight, settled } = usage;
         let admitted = settled + in_flight;
         let Some(counters) = counters else {
-            return Self { admitted, success: words.success_seen.at_least(settled), ..Self::default() };
+            return Self { admitted, success: success_seen.at_least(settled), ..Self::default() };
         };
         let held = counters.held.get();
         let [failure, ignored, abandoned, slow, stale] =
             [&counters.failure, &counters.ignored, &counters.abandoned, &counters.slow, &counters.stale]
                 .map(Counter::get);
         let success = (settled + held).saturating_sub(failure + ignored + abandoned + stale);
-        Self { admitted, success: words.success_seen.at_least(success), failure, ignored, abandoned, slow, stale }
+        Self { admitted, success: success_seen.at_least(success), failure, ignored, abandoned, slow, stale }
     }
 }
 

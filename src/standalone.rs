@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::handle::Target;
 use crate::permit::Permit;
 use crate::policy::Policy;
+use crate::priority::Admit;
 use crate::rejection::Rejection;
 use crate::slot::Slot;
 use crate::time::Clock;
@@ -50,6 +51,15 @@ impl Standalone {
     #[inline]
     pub fn admit(&self) -> Result<Permit<'_>, Rejection> {
         self.engine.admit_slot(self.slot()?, false)
+    }
+
+    /// Decides whether a call may start that matters more or less than others; see [`Engine::admit_with`].
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`], as for [`Engine::admit_with`].
+    pub fn admit_with(&self, how: impl Into<Admit>) -> Result<Permit<'_>, Rejection> {
+        self.engine.admit_slot_as(self.slot()?, how.into())
     }
 
     /// The target, with everything that one can do with it.

@@ -12,13 +12,15 @@ mod admit;
 mod care;
 mod settle;
 mod token;
+mod wait;
 
 pub(crate) use token::Answer;
 pub use token::Token;
+pub(crate) use wait::Asked;
 
 use crate::adaptive::samples::Samples;
 use crate::bulkhead::Bulkhead;
-use crate::counters::{Counter, Counters};
+use crate::counters::Counters;
 use crate::event::Cause;
 use crate::gate::{self, Moved, ProbeRules};
 use crate::outcome::Outcome;
@@ -57,11 +59,9 @@ pub struct Words {
     /// Tenants that the words have had; never wraps.
     epoch: AtomicU64,
     pub bulkhead: Bulkhead,
-    pub streak: streak::Cell,
     pub calls: calls::Cell,
+    pub streak: streak::Cell,
     rare: Lazy<Rare>,
-    /// The most successes that a snapshot has shown.
-    pub(crate) success_seen: Counter,
 }
 
 /// What a healthy target with a window of calls never needs.
@@ -169,7 +169,6 @@ impl Words {
             calls: calls::Cell::default(),
             streak: streak::Cell::default(),
             rare: Lazy::default(),
-            success_seen: Counter::default(),
             epoch: AtomicU64::new(0),
         }
     }

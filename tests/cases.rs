@@ -19,6 +19,7 @@ mod cases {
     mod model;
     mod pf;
     mod pm;
+    mod pm_waiting;
     mod readme;
     mod sm_probes;
     mod sm_probes_more;

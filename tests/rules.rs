@@ -6,6 +6,7 @@ mod rules {
     mod adaptive;
     mod adaptive_sim;
     mod admission;
+    mod blocking;
     mod bulkhead;
     mod calls;
     mod defaults;
@@ -17,7 +18,9 @@ mod rules {
     mod observers;
     mod outcomes;
     mod policy;
+    mod priorities;
     mod probes;
+    mod queueing;
     mod reconfigure;
     mod refusals;
     mod retry_after;

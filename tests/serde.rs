@@ -15,6 +15,7 @@ use common::{Bench, T, ms, secs, textbook};
 /// A policy with every setting.
 fn full() -> PolicyBuilder {
     let rules = Policy::builder().max_in_flight(64).consecutive_failures(5).window(Window::time(secs(10)).buckets(20));
+    let rules = rules.normal_share(0.8).sheddable_share(0.5).max_waiting(9).max_wait(ms(50));
     let rules = rules.min_calls(20).failure_rate(0.25).failures(50).slow_call(ms(1_500)).slow_rate(0.8);
     let waits = rules.open_wait(ms(2_500)).backoff(1.5).open_wait_max(secs(90)).jitter(0.2);
     waits
@@ -55,6 +56,8 @@ fn the_default_and_a_full_policy_round_trip() {
         Policy::builder().backoff(1.0),
         Policy::builder().backoff(1.001),
         Policy::builder().open_wait(secs(90)),
+        Policy::builder().sheddable_share(0.333_3),
+        Policy::builder().max_waiting(1),
         Policy::builder().on_abandon(OnAbandon::Ignore),
         Policy::builder().on_abandon(OnAbandon::Failure),
         Policy::builder().on_abandon(OnAbandon::FailureAfter(Duration::ZERO)),
@@ -81,6 +84,10 @@ fn nothing_is_the_default() {
 fn a_file_as_people_write_it() {
     let text = r#"
         max_in_flight = 64
+        normal_share = 0.8
+        sheddable_share = 0.5
+        max_waiting = 9
+        max_wait = "50ms"
         consecutive_failures = 5
         window = { time = "10s", buckets = 20 }
         min_calls = 20
@@ -102,7 +109,8 @@ fn a_file_as_people_write_it() {
     assert_eq!(toml::from_str::<Policy>(text).unwrap(), full().build().unwrap());
     let shown: Value = serde_json::to_value(full().build().unwrap()).unwrap();
     let expected = json!({
-        "max_in_flight": 64, "consecutive_failures": 5, "window": { "time": "10s", "buckets": 20 }, "min_calls": 20,
+        "max_in_flight": 64, "normal_share": 0.8, "sheddable_share": 0.5, "max_waiting": 9, "max_wait": "50ms",
+        "consecutive_failures": 5, "window": { "time": "10s", "buckets": 20 }, "min_calls": 20,
         "failure_rate": 0.25, "failures": 50, "slow_call": "1s 500ms", "slow_rate": 0.8, "open_wait": "2s 500ms",
         "backoff": 1.5, "open_wait_max": "1m 30s", "jitter": 0.2, "max_probes": 2, "successes_to_close": 4,
         "probe_lease": "30s", "on_abandon": { "failure_after": "750ms" }, "ignored_probes": 7,
@@ -167,6 +175,11 @@ fn errors_name_the_field_the_value_and_the_range() {
         ("max_in_flight = 16777215", ["max_in_flight", "16777215", "1 to 16777214"]),
         ("max_in_flight = -1", ["max_in_flight", "-1", "1 to 16777214"]),
         ("max_in_flight = \"lots\"", ["max_in_flight", "lots", "\"unlimited\""]),
+        ("normal_share = 0.0", ["normal_share", "0", "above 0 and at most 1"]),
+        ("normal_share = 0.5\nsheddable_share = 0.6", ["sheddable_share", "0.6", "at most normal_share, which is 0.5"]),
+        ("max_waiting = 65536", ["max_waiting", "65536", "0 to 65535"]),
+        ("max_wait = \"1s\"", ["max_wait", "1s", "together with max_waiting"]),
+        ("max_waiting = 1\nmax_wait = \"2h\"", ["max_wait", "7200s", "1ms to 3600s"]),
         ("consecutive_failures = 0", ["consecutive_failures", "0", "1 to 4294967295"]),
         ("window = { calls = 101 }", ["window.calls", "101", "1 to 100"]),
         ("window = { time = \"10s\", buckets = 65 }", ["window.buckets", "65", "1 to 64"]),
@@ -241,6 +254,7 @@ fn a_snapshot_as_json() {
         (&shown["state"], &shown["generation"], &shown["incarnation"]),
         (&json!("CLOSED"), &json!(0), &json!(1))
     );
+    assert_eq!((&shown["waiting"], &shown["waited"]), (&json!(0), &json!(0)));
     assert_eq!((&shown["in_flight"], &shown["limit"], &shown["policy_version"]), (&json!(1), &json!(3), &json!(0)));
     assert_eq!(shown["window"], json!({ "calls": 4, "failures": 4, "slow": 0 }));
     let totals = json!({
@@ -306,11 +320,18 @@ fn settings() -> impl Strategy<Value = PolicyBuilder> {
     let judged = (window, share(), prop::option::of(share()), prop::option::of(1_u32..=1), 1_u64..10_000_000_000_000);
     let waits = (1_u64..100_000_000, 0_u64..100_000_000, 2_000_u32..=1_000_000, 0_u32..=10_000);
     let probes = (1_u32..=31, 1_u32..=31, 1_u64..31_536_000, 1_u32..=1_000_000, 0_u8..5, any::<u64>());
-    let bulkhead = (prop::option::of(1_u32..16_777_215), prop::option::of(1_u32..), any::<bool>());
+    let queue = (1_u32..=10_000, 1_u32..=10_000, 0_u32..=65_535, 1_u64..=3_600_000);
+    let bulkhead = (prop::option::of(1_u32..16_777_215), prop::option::of(1_u32..), any::<bool>(), queue);
     (judged, waits, probes, bulkhead).prop_map(|(judged, waits, probes, bulkhead)| {
         let mut policy = Policy::builder();
         if let Some(limit) = bulkhead.0 {
             policy = policy.max_in_flight(limit);
+        }
+        let (one, other, waiting, wait) = bulkhead.3;
+        let share = |bp| f64::from(bp) / 10_000.0;
+        policy = policy.normal_share(share(one.max(other))).sheddable_share(share(one.min(other))).max_waiting(waiting);
+        if waiting > 0 {
+            policy = policy.max_wait(ms(wait));
         }
         if let Some(streak) = bulkhead.1 {
             policy = policy.consecutive_failures(streak);

@@ -1,28 +1,33 @@
-//! The pool of a target's permits: `retired | open | limit | out`.
+//! The pool of a target's permits: `waiting | retired | open | limit | out`.
 //!
 //! ```text
-//!  63        62      48 47      24 23       0
-//! +---------+----------+----------+----------+
-//! | retired |   open   |  limit   |   out    |
-//! |    1    |    15    |    24    |    24    |
-//! +---------+----------+----------+----------+
+//!  63        62        61      48 47      24 23       0
+//! +---------+---------+----------+----------+----------+
+//! | waiting | retired |   open   |  limit   |   out    |
+//! |    1    |    1    |    14    |    24    |    24    |
+//! +---------+---------+----------+----------+----------+
 //! ```
 //!
 //! `out` counts the permits in flight and those stashed in magazines; `open` the open magazines and those about to be. In use is
 //! stored, not free, so a lowered limit needs no negative number. Nothing wraps: `out` rises only below `limit`, and `open` only
-//! below 2^14, by one per magazine.
+//! below 2^13, by one per magazine.
+//!
+//! `waiting` is set while somebody waits in the queue, and written under its lock only. What is idle is theirs then: nobody else takes a
+//! permit or opens a magazine, and whoever gives back sees it in the word that he writes anyway.
 
+use super::Refused;
 use crate::bits::Field;
 use crate::policy::UNLIMITED;
 use crate::sync::{AtomicU64, Ordering, Role, role};
 
 const OUT: Field = Field::lowest(24);
 const LIMIT: Field = OUT.above(24);
-const OPEN: Field = LIMIT.above(15);
+const OPEN: Field = LIMIT.above(14);
 const RETIRED: Field = OPEN.above(1);
-const _: () = assert!(RETIRED.end() == 64 && LIMIT.max() == UNLIMITED as u64);
+const WAITING: Field = RETIRED.above(1);
+const _: () = assert!(WAITING.end() == 64 && LIMIT.max() == UNLIMITED as u64);
 
-const MOST_OPEN: u64 = 1 << 14;
+const MOST_OPEN: u64 = 1 << 13;
 
 /// Acquire: pairs with `GIVE`; whoever takes what another gave back comes after it.
 const READ: Role = role("pool.read", Ordering::Acquire);
@@ -32,6 +37,13 @@ const TAKE: Role = role("pool.take", Ordering::Acquire);
 const ANNOUNCE: Role = role("pool.announce", Ordering::AcqRel);
 /// Release: pairs with `TAKE` and `RETIRE`. Acquire: comes after the announcement that it strikes off.
 const GIVE: Role = role("pool.give", Ordering::AcqRel);
+/// Acquire: pairs with `CONFIRM`; the sweep of whoever begins to wait finds the magazines that were open before. Release: pairs with
+/// `CONFIRM` and `GIVE`; whoever finds somebody waiting finds the queue made.
+const WAIT: Role = role("pool.wait", Ordering::AcqRel);
+/// Acquire: as `WAIT`, whose setter holds the same lock. Release: pairs with `READ`.
+const LEAVE: Role = role("pool.leave", Ordering::AcqRel);
+/// Release: pairs with `WAIT`; what its caller did comes before the wait that it doesn't see. Acquire: pairs with `WAIT`.
+const CONFIRM: Role = role("pool.confirm", Ordering::AcqRel);
 /// Release: pairs with `READ`; whoever sees the limit sees what its setter wrote. Acquire: as `TAKE`.
 const SET_LIMIT: Role = role("pool.limit", Ordering::AcqRel);
 /// Acquire: pairs with `GIVE`; retiring comes after the last return, and sees what its call recorded. Release: pairs with `READ`.
@@ -80,14 +92,48 @@ impl Word {
         RETIRED.get(self.0) == 1
     }
 
-    /// `permits` more out, if the limit allows them and the target isn't retired.
+    #[must_use]
+    pub const fn is_waiting(self) -> bool {
+        WAITING.get(self.0) == 1
+    }
+
+    /// `permits` more out, if the limit allows them, nobody waits for them and the target isn't retired.
     #[must_use]
     pub const fn taken(self, permits: u64) -> Option<Self> {
-        if self.is_retired() || self.out() + permits > self.limit() {
+        self.taken_within(permits, self.limit())
+    }
+
+    /// The same, with no more than `most` out after that.
+    #[must_use]
+    pub const fn taken_within(self, permits: u64, most: u64) -> Option<Self> {
+        // Both bits at once.
+        if self.0 >= RETIRED.one() || self.out() + permits > most {
             None
         } else {
             Some(Self(self.0 + OUT.one() * permits))
         }
+    }
+
+    /// One permit more out, for one of those who wait; with the last of them nobody does.
+    #[must_use]
+    pub const fn granted(self, is_last: bool) -> Option<Self> {
+        if !self.is_waiting() || self.is_retired() || self.out() >= self.limit() {
+            return None;
+        }
+        let word = Self(self.0 + OUT.one());
+        Some(if is_last { word.deserted() } else { word })
+    }
+
+    /// Somebody waiting, if there is nothing to take.
+    #[must_use]
+    pub const fn awaited(self) -> Option<Self> {
+        if self.is_retired() || self.taken(1).is_some() { None } else { Some(Self(WAITING.set(self.0, 1))) }
+    }
+
+    /// Nobody waiting.
+    #[must_use]
+    pub const fn deserted(self) -> Self {
+        Self(WAITING.set(self.0, 0))
     }
 
     /// One permit more out and one magazine announced.
@@ -99,16 +145,22 @@ impl Word {
         }
     }
 
+    /// The refusal of a caller that finds nothing to take.
+    #[must_use]
+    pub fn full(self) -> Refused {
+        Refused::Full { limit: u32::try_from(self.limit()).unwrap_or(u32::MAX) }
+    }
+
     /// The limit replaced, everything else kept.
     #[must_use]
     pub const fn limited(self, limit: u32) -> Self {
         Self(LIMIT.set(self.0, limit as u64))
     }
 
-    /// Retired, if nothing is out and no magazine open.
+    /// Retired, if nothing is out, no magazine open, and nobody waiting.
     #[must_use]
     pub const fn retired(self) -> Option<Self> {
-        if self.out() == 0 && self.open() == 0 && !self.is_retired() {
+        if self.out() == 0 && self.open() == 0 && self.0 < RETIRED.one() {
             Some(Self(RETIRED.set(self.0, 1)))
         } else {
             None
@@ -119,7 +171,7 @@ impl Word {
 impl std::fmt::Debug for Word {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut fields = f.debug_struct("Pool");
-        fields.field("retired", &self.is_retired()).field("open", &self.open());
+        fields.field("waiting", &self.is_waiting()).field("retired", &self.is_retired()).field("open", &self.open());
         fields.field("limit", &self.limit()).field("out", &self.out()).finish()
     }
 }
@@ -150,21 +202,45 @@ impl Cell {
         self.0.compare_exchange(word.0, next.0, ANNOUNCE, READ).is_ok()
     }
 
-    /// Gives `permits` back and strikes `magazines` off, in one step.
-    pub fn give(&self, permits: u64, magazines: u64) {
+    /// Gives `permits` back and strikes `magazines` off, in one step; true if somebody waits for them.
+    pub fn give(&self, permits: u64, magazines: u64) -> bool {
         if permits == 0 && magazines == 0 {
             // Another thread brought them home, and the pool may be the next tenant's by now.
-            return;
+            return false;
         }
-        self.0.fetch_sub(OUT.one() * permits + OPEN.one() * magazines, GIVE);
+        let before = Word(self.0.fetch_sub(OUT.one() * permits + OPEN.one() * magazines, GIVE));
+        permits > 0 && before.is_waiting()
     }
 
-    /// Sets the limit and returns the one before.
-    pub fn limit(&self, limit: u32) -> u64 {
+    /// Whether somebody waits, by a write that changes nothing: whoever begins to wait after it finds all that its caller did before. A load
+    /// may miss a wait whose beginner missed that in turn.
+    #[must_use]
+    pub fn confirm_waiting(&self) -> bool {
+        Word(self.0.fetch_add(0, CONFIRM)).is_waiting()
+    }
+
+    /// Puts `next` in place of `word`, to begin to wait. Under the queue's lock.
+    pub fn wait(&self, word: Word, next: Word) -> bool {
+        self.0.compare_exchange(word.0, next.0, WAIT, READ).is_ok()
+    }
+
+    /// Nobody waits any more. Under the queue's lock.
+    pub fn desert(&self) {
+        let mut word = self.load();
+        while word.is_waiting() {
+            match self.0.compare_exchange_weak(word.0, word.deserted().0, LEAVE, READ) {
+                Ok(_) => return,
+                Err(bits) => word = Word(bits),
+            }
+        }
+    }
+
+    /// Sets the limit and returns the word before.
+    pub fn limit(&self, limit: u32) -> Word {
         let mut word = self.load();
         loop {
             match self.0.compare_exchange_weak(word.0, word.limited(limit).0, SET_LIMIT, READ) {
-                Ok(_) => return word.limit(),
+                Ok(_) => return word,
                 Err(bits) => word = Word(bits),
             }
         }
@@ -223,6 +299,29 @@ mod tests {
         assert_eq!(Word::fresh(5).taken(1).unwrap().retired(), None);
         let opened = Word(OPEN.set(Word::fresh(5).bits(), 1));
         assert_eq!(opened.retired(), None);
+    }
+
+    #[test]
+    fn while_somebody_waits_permits_are_granted_and_not_taken() {
+        let idle = Word::fresh(2).taken(1).unwrap();
+        assert_eq!((idle.awaited(), idle.granted(false)), (None, None), "there is one to take");
+        let full = idle.taken(1).unwrap();
+        let awaited = full.awaited().unwrap();
+        assert_eq!((awaited.awaited(), awaited.granted(false), awaited.retired()), (Some(awaited), None, None));
+        let given = Word(awaited.bits() - OUT.one());
+        assert_eq!((given.taken(1), given.taken_within(1, 9), given.announced()), (None, None, None));
+        assert_eq!((given.granted(false), given.granted(true)), (Some(awaited), Some(full)));
+        assert_eq!(awaited.deserted(), full);
+        let empty = Word::fresh(0).awaited().unwrap();
+        assert_eq!((empty.retired(), empty.deserted().retired().is_some()), (None, true));
+        assert_eq!(Word::fresh(0).retired().unwrap().awaited(), None);
+    }
+
+    #[test]
+    fn a_share_is_counted_with_all_that_is_out() {
+        let word = Word::fresh(9).taken(3).unwrap();
+        assert_eq!(word.taken_within(1, 4).map(Word::out), Some(4));
+        assert_eq!((word.taken_within(1, 3), word.taken_within(1, 0)), (None, None));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! # Not this
 //!
-//! It is no queue (nobody waits), no rate limiter, no load balancer, no distributed lock: each process learns for itself.
+//! It is no rate limiter, no load balancer, no distributed lock: each process learns for itself. It is a queue only where a policy has
+//! `max_waiting`: for a permit, in the order of coming, bounded in number and time.
 //!
 //! # Inexact, by how much, and why
 //!
@@ -12,6 +13,10 @@
 //!   recorded while it is summed. Each stripe counts 16,777,215 calls in a bucket and then stands still there, failures with it.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
+//! - A critical call that doesn't wait is told `Saturated` while others do, also where a permit has just been given back: it is theirs.
+//! - A call that is let in from the queue holds its permit from then on, not from when its future is polled. A task that isn't polled keeps a
+//!   permit idle until it is polled or dropped.
+//! - A call below critical is told `Shed` where the share is reached and `Saturated` where the limit is; in a race that has room, as above.
 //! - A thread that remembers a slot which is handed to another key just then holds a permit of that one for a moment, before it sees whose the
 //!   slot is: with a limit of 1 the other key's caller may be told `Saturated` meanwhile.
 //! - A refusal by a slot that is handed to another key just then may be counted for that one. The answer itself is never another key's.
@@ -30,6 +35,7 @@
 //! | an admission, of gate and bulkhead together; a settlement, of window, trip and permit together | each step is; all are over when the call returns |
 //! | a call while the clock moves or the policy changes | one reading of each, taken inside the call |
 //! | lowering a limit from 128 or more | calls meet the old or the new one until `set_limit` returns, then the new one |
+//! | a call that waited | its permit was granted when another gave it back, and the gate decides as it is when the call comes for it |
 //! | windows of time, slow calls beside failures | each bucket and word is exact; a sum may miss or hold what is being recorded. The last to settle sees all that settled before |
 //! | snapshots, `len`, totals, the count of a sweep | consistent in each word; totals of ended calls never go back |
 //! | observers and log | one report per transition, ordered by its number, after the fact |
@@ -41,11 +47,13 @@
 //! - A new policy is kept until the engine goes, about 300 bytes each, equal ones once. Don't make one per request.
 //! - An observer runs on the thread whose call made the transition. A slow one makes that call slow; a
 //!   [`Subscription`](crate::Subscription) doesn't.
+//! - A waker runs on the thread that gives a permit back, raises a limit or trips a target, outside of every lock of the engine.
 //! - `Hash` and `Eq` of a key run under the lock of a map shard. They mustn't call the engine.
 //!
 //! # What is lock-free
 //!
-//! Asking through a [`Target`](crate::Target) and settling: no lock. A healthy target with a window of calls, or none, allocates nothing.
+//! Asking through a [`Target`](crate::Target) and settling: no lock, but where calls wait: whoever joins or leaves the queue, and whoever gives a permit
+//! back meanwhile, take its lock for a few instructions, and an entry of it is allocated. A healthy target with a window of calls, or none, allocates nothing.
 //! The first failure, slow-call rule or window of time of a target allocates a block once, each stripe's calls and each 8 buckets of failures
 //! once, and threads that meet on a target its stripes once. A keyed [`admit`](crate::Engine::admit) of a key that the thread remembers takes no lock and writes no line that
 //! threads share; of another it takes the read lock of a map shard, and may copy the key. Transitions, changes by hand, snapshots, sweeps and new keys

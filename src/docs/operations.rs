@@ -7,8 +7,8 @@
 //! - Why is it open? The [`Evidence`](crate::Evidence) of the last transition to OPEN has every rule that was met, its counts and threshold, and
 //!   the policy's version, frozen when it was judged.
 //! - When is it asked again? `reopen_in`, and after that the next caller probes: nothing happens without traffic.
-//! - What did callers get? `refusals` by reason. `open` and `probing` speak of the target's health, `saturated` of its limit: they
-//!   are different knobs.
+//! - What did callers get? `refusals` by reason. `open` and `probing` speak of the target's health, `saturated` of its limit, `shed` of
+//!   what the limit is kept free for: they are different knobs.
 //!
 //! `abandoned` rising while `success` stands still is a target that hangs under callers with a timeout of their own. `stale` rising means
 //! that calls take longer than the state lasts: look at timeouts.
@@ -33,6 +33,18 @@
 //! than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
 //! every call in the window was slow.
 //!
+//! # What matters more
+//!
+//! [`admit`](crate::Engine::admit) asks for a critical call. Say with [`admit_with`](crate::Engine::admit_with) which calls aren't, and keep room for those that are by
+//! `normal_share` and `sheddable_share`: with 0.8 and 0.5 of a limit of 10, prefetches stop at 5 calls in flight of whatever priority, ordinary calls at 8. A share
+//! is rounded down, but to 1 at least, and is of the limit in force at each moment, also while it ramps up or is adapted. With no limit there
+//! are no shares.
+//!
+//! Calls that must not be refused for a moment's burst may wait: [`admit_waiting`](crate::Engine::admit_waiting), [`admit_blocking`](crate::Engine::admit_blocking), with `max_waiting`
+//! and `max_wait`. A queue hides an overload for as long as it is deep, and then every call in it is late: `max_waiting` no more than what the target
+//! serves in `max_wait`, and `max_wait` well under the caller's timeout. While `waiting` in a snapshot stays above 0 the limit is too low or the
+//! target too slow; `waited` counts calls that ever waited.
+//!
 //! # Choosing for speed
 //!
 //! | choice | advice |
@@ -42,6 +54,7 @@
 //! | window | of calls where targets rarely fail: a healthy one reads a word and writes none. Its word is shared once there are failures in it: where a few per cent always fail and many cores call, of time, which each stripe counts by itself |
 //! | clock | [`Clock::coarse`](crate::Clock::coarse) with windows of time and for targets that are often open, unless waits of few milliseconds matter. Windows of calls read no clock while a target is closed |
 //! | limit | [`UNLIMITED`](crate::UNLIMITED), or 128 for each stripe (as many as cores, rounded up to a power of two) and more: below that every call goes through one word. A target that is called by one thread at a time has one stripe |
+//! | priorities | those with a share of 1 take the same path as critical calls. The others go by the word that all threads share, and sweep the stripes' stashes when their share is reached |
 //! | rules | `slow_call`, `on_abandon` and an adaptive limit stamp each call's start and end: two readings of the clock, and each success asks the policy |
 //!
 //! Numbers: the README, and `cores` in `benches/peers` for your machine.
@@ -51,7 +64,8 @@
 //! On 64-bit machines a target is 256 bytes, four cache lines, beside its key (kept twice) and the map's entry. Its first failure or held
 //! call makes a block of 192 bytes more, as do a slow-call rule and a window of time. That takes 128 bytes more for each stripe with calls
 //! in up to 12 buckets, 416 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
-//! An [adaptive](crate::docs::adaptive) limit takes 384 bytes, and 128 for each further stripe. A target on whose words
+//! An [adaptive](crate::docs::adaptive) limit takes 384 bytes, and 128 for each further stripe. The first call that
+//! waits makes a block of 64 bytes; those who wait take about 30 bytes each in a tree of theirs while they do, its first node 280. A target on whose words
 //! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
 //!

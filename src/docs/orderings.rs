@@ -41,6 +41,9 @@
 //! | `pool.take` | CAS | Acquire | give, reinstate | a permit's taker comes after the call that gave it back | messages: a permit of the pool carries what the last call left |
 //! | `pool.announce` | CAS | AcqRel | give | A: as `pool.take`. R: note 3 | A: tenants: a caller that remembers gives back what it took from a stash. R: - |
 //! | `pool.give` | `fetch_sub` | AcqRel | take, announce, retire | R: publishes what the call left. A: note 3 | A: -. R: messages: a call that ends is in flight or settled at every look |
+//! | `pool.wait` | CAS | AcqRel | `pool.confirm`, give | A: the sweep of whoever begins to wait finds what was opened before its opener confirmed, and his look at the gate what tripped before. R: note 18 | A: waiting: a magazine that opens while one begins to wait hides nothing from him. R: - |
+//! | `pool.confirm` | `fetch_add` of 0 | AcqRel | `pool.wait` | R: as above. A: whoever sees somebody waiting finds the queue made | A: -. R: waiting: a magazine that opens while one begins to wait hides nothing from him |
+//! | `pool.leave` | CAS | AcqRel | `pool.read` | moved under the queue's lock, which orders it with the other moves of its bit; note 18 | A: -. R: - |
 //! | `pool.limit` | CAS | AcqRel | `pool.read` | R: whoever enters by a raised limit sees what its setter wrote. A: note 5 | A: -. R: messages: a raised limit carries what its setter wrote |
 //! | `pool.retire` | CAS | AcqRel | give | A: the evictor judges after the last return, and sees what its call recorded. R: note 5 | A: messages: a retired slot shows what the last call left. R: - |
 //! | `pool.reinstate` | store | Release | `pool.take` | the tenant's key, policy and counters are written before it | messages: a reinstated slot carries what its owner wrote |
@@ -147,10 +150,22 @@
 //!     limit moves once at the end of a window, and never after one set by hand, rests on that lock alone: both are done, and the end is
 //!     looked at again, while it is held.
 //!
+//! 18. That nobody waits in vain is one word's order: a permit is given back before `waiting` is set, and the CAS that would set it finds the
+//!     permit, or after it, and the giver's own read-modify-write returns the bit. The bit is set, and cleared, under the queue's lock; whoever
+//!     serves takes that lock after he gave, and finds there whoever set the bit that he saw. A permit granted there was
+//!     taken from the pool with Acquire by whoever served, and carries on through the lock. Two others must not miss the beginning of a wait, since they
+//!     change another word that the one who waits looks at: an opener its magazine, a trip the gate. Each writes that word and then
+//!     confirms in the pool by a read-modify-write that changes nothing. Of the two, `pool.wait` and `pool.confirm`, one comes first: the
+//!     later one sees the other's bit, or acquires what the other wrote before. With a load in place of the confirmation both could miss
+//!     (the store-buffer pattern); the twins that do it are caught. The queue itself is made when the first call waits: the Release of
+//!     `pool.wait`, with the Acquire of `pool.confirm` and `pool.give`, makes sure that whoever sees the bit finds it. Needed, and not shown, since
+//!     models make it at once. What `pool.leave` would carry is under the queue's lock: kept for likeness.
+//!
 //! # Two words, one message
 //!
 //! One place rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles): the window of time,
-//! note 16. Three places pass a message through one word about another:
+//! note 16. A wait and what must not miss its beginning write one word and look at another as well, but by read-modify-writes of one of the two:
+//! note 18. Three places pass a message through one word about another:
 //!
 //! - Lowering a limit writes the pool's limit, then the version. A taker reads the version first: with the new one it sees the new
 //!   limit; with the old one it may take from a magazine opened under the old limit, until the sweep that follows has closed it. The call

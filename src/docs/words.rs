@@ -12,6 +12,8 @@
 //! | generation | a number that every state change advances; a permit carries the one it was granted in |
 //! | stale | settled in another generation than it was granted in: releases its permit, changes nothing else |
 //! | transition | one state change; each has a gapless number among those of its target |
+//! | priority | how much a call matters: critical, normal or sheddable |
+//! | share | the part of the limit at which calls of a priority stop; those beyond are shed |
 //! | magazine | a stash of bulkhead permits beside the pool that they come from |
 //!
 //! # States

@@ -12,6 +12,7 @@ use crate::gate;
 use crate::outcome::{Outcome, Settled};
 use crate::permit::Permit;
 use crate::policy::Policy;
+use crate::priority::{Admit, Priority};
 use crate::rejection::Rejection;
 use crate::slot::{Slot, Tenant};
 use crate::snapshot::Snapshot;
@@ -70,21 +71,18 @@ impl<K: Key> Engine<K> {
                 Err(Refused::Retired) => {}
             }
         }
-        let LookedUp { slot, answer } = self.admit_looked_up(key, is_async);
-        match (slot, answer.told()) {
-            (Some(slot), Ok(token)) => Ok((slot, token)),
-            (_, Err(refused)) => Err(Self::rejection(refused)),
-            (None, Ok(_)) => Err(Rejection::Exhausted { max_targets: 0 }),
-        }
+        self.admit_looked_up(key, Admit { priority: Priority::Critical, is_async }).told()
     }
 
     /// Asks a slot that was the key's at `epoch`. `Retired` if it isn't any more: nothing was counted then.
     #[inline(always)]
-    fn admit_remembered(&self, slot: &Slot<K>, epoch: u64, is_async: bool) -> Result<Token, Refused> {
+    pub(super) fn admit_remembered(&self, slot: &Slot<K>, epoch: u64, is_async: bool) -> Result<Token, Refused> {
         let words = &slot.words;
         let gate = words.gate.load();
         let Some(token) = words.enter(gate, is_async, || self.read_clock()) else {
-            return self.admit_remembered_slowly(slot, gate, epoch, is_async).told();
+            return self
+                .admit_remembered_slowly(slot, gate, epoch, Admit { priority: Priority::Critical, is_async })
+                .told();
         };
         // Only now: the permit keeps the tenant.
         if words.epoch() == epoch {
@@ -95,7 +93,7 @@ impl<K: Key> Engine<K> {
     }
 
     #[inline(never)]
-    fn admit_remembered_slowly(&self, slot: &Slot<K>, gate: gate::Word, epoch: u64, is_async: bool) -> Answer {
+    pub(super) fn admit_remembered_slowly(&self, slot: &Slot<K>, gate: gate::Word, epoch: u64, how: Admit) -> Answer {
         let is_pinned = || slot.words.epoch() == epoch;
         if gate.lets_pass() {
             if let Some(limit) = slot.words.refuse_full(is_pinned) {
@@ -104,29 +102,27 @@ impl<K: Key> Engine<K> {
         } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), is_pinned) {
             return Answer::open(nanos).later(self.clock.resolution());
         }
-        let (answer, report) = self.decide(slot, is_async, is_pinned);
-        self.tell(report);
+        let mut is_due = false;
+        let (answer, report) = self.decide(slot, how, is_pinned, &mut is_due);
+        self.tell_and_serve(slot, report, is_due);
         answer
     }
 
     #[inline(never)]
-    fn admit_looked_up<'e, Q>(&'e self, key: &Q, is_async: bool) -> LookedUp<'e, K>
+    pub(super) fn admit_looked_up<'e, Q>(&'e self, key: &Q, how: Admit) -> LookedUp<'e, K>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         // The permit is taken under the shard's lock, which keeps the tenant; what happened is told after it.
+        let mut is_due = false;
         let decide = |slot: &'e Slot<K>| {
             let place = Place { slot: slot.index, epoch: slot.words.epoch() };
-            let told = match slot.words.enter(slot.words.gate.load(), is_async, || self.read_clock()) {
-                Some(token) => (token.into(), None),
-                None => self.decide(slot, is_async, || true),
-            };
-            (slot, place, told)
+            (slot, place, self.decide(slot, how, || true, &mut is_due))
         };
         match self.find_or_make(key, decide) {
             Ok((slot, place, (answer, report))) => {
-                self.tell(report);
+                self.tell_and_serve(slot, report, is_due);
                 let granted = Granted { engine: self, slot, token: answer.told().ok() };
                 self.cache.remember(key, place);
                 std::mem::forget(granted);
@@ -152,34 +148,51 @@ impl<K: Key> Engine<K> {
                 retry_after: Duration::from_nanos(nanos.saturating_add(self.clock.resolution())),
             });
         }
-        let answer = self.admit_slot_slowly(slot, is_async);
+        let answer = self.admit_slot_slowly(slot, Admit { priority: Priority::Critical, is_async });
         answer.told().map(|token| Permit::new(self, slot, token)).map_err(Self::rejection)
     }
 
     #[inline(never)]
-    fn admit_slot_slowly(&self, slot: &Slot<K>, is_async: bool) -> Answer {
-        let (answer, report) = self.decide(slot, is_async, || true);
-        self.tell(report);
+    pub(super) fn admit_slot_slowly(&self, slot: &Slot<K>, how: Admit) -> Answer {
+        let mut is_due = false;
+        let (answer, report) = self.decide(slot, how, || true, &mut is_due);
+        self.tell_and_serve(slot, report, is_due);
         answer
     }
 
-    /// Asks a slot and describes what that changed; the caller tells it once it holds no lock.
+    /// Does what a decision left to be done once no lock is held.
+    #[inline]
+    fn tell_and_serve(&self, slot: &Slot<K>, report: Option<Arc<Transition<K>>>, is_due: bool) {
+        if is_due {
+            slot.words.bulkhead.serve();
+        }
+        self.tell(report);
+    }
+
+    /// Asks a slot and describes what that changed; the caller tells it, and serves if that `is_due`, once it holds no lock.
     fn decide(
         &self,
         slot: &Slot<K>,
-        is_async: bool,
+        how: Admit,
         is_pinned: impl Fn() -> bool,
+        is_due: &mut bool,
     ) -> (Answer, Option<Arc<Transition<K>>>) {
+        let gate = slot.words.gate.load();
+        if gate.lets_pass() && !slot.words.sheds(how.priority) {
+            return (slot.words.enter_slowly(gate, how.is_async, || self.read_clock(), is_pinned, is_due), None);
+        }
         let time = Reading::new(|| self.read_clock());
-        let (_, policy) = slot.terms();
-        let policy = self.registry.policies().get(policy);
-        let (answer, change) = slot.words.admit_slowly(policy, is_async, &time, is_pinned);
+        let (answer, change) = slot.words.admit_slowly(self.policy(slot), how, &time, is_pinned, is_due);
         let report = change.and_then(|change| self.describe(slot, change));
         (answer.later(self.clock.resolution()), report)
     }
 
+    pub(super) fn policy(&self, slot: &Slot<K>) -> &Policy {
+        self.registry.policies().get(slot.terms().1)
+    }
+
     #[inline(always)]
-    fn rejection(refused: Refused) -> Rejection {
+    pub(super) fn rejection(refused: Refused) -> Rejection {
         match refused {
             Refused::Rejected(rejection) => rejection,
             // Not while the shard is locked or a handle held, as it is wherever this is asked.
@@ -270,27 +283,28 @@ impl<K: Key> Engine<K> {
         let (terms, (incarnation, adaptive)) = {
             let tenant = slot.tenant();
             let terms = self.terms(slot);
-            let shown = |tenant: &Tenant<K>| (tenant.incarnation, tenant.show_limit(terms.policy, &slot.words));
+            let shown = |tenant: &Tenant<K>| (tenant.incarnation(), tenant.show_limit(terms.policy, &slot.words));
             (terms, tenant.as_ref().map_or((0, None), shown))
         };
-        let snapshot = Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, self.read_clock());
+        let snapshot = Snapshot::take(slot, terms.policy, terms.policy_version, incarnation, self.read_clock());
         Snapshot { adaptive, ..snapshot }
     }
 
-    /// Puts a policy in force for a pinned slot; the report if that emptied a window.
+    /// Puts a policy in force for a pinned slot; the report if that emptied a window. Those who wait are to be served after it.
     pub(crate) fn reconfigure(&self, slot: &Slot<K>, policy: Policy) -> Option<Arc<Transition<K>>> {
         let policies = self.registry.policies();
         let index = policies.intern(policy);
         let mut tenant = slot.tenant();
         let tenant = tenant.as_mut()?;
-        tenant.is_configured = true;
+        slot.configure();
         let (_, before) = slot.terms();
         if before == index {
             return None;
         }
         let (before, after) = (policies.get(before), policies.get(index));
         slot.set_policy(index);
-        tenant.adopt_limit(before, after, &slot.words);
+        // The caller serves, whatever came of it: here the tenant's lock is held.
+        let _ = tenant.adopt_limit(before, after, &slot.words);
         slot.words.adopt(before, after);
         let now = self.read_clock();
         if before.geometry == after.geometry || slot.words.is_blank(before, now) {
@@ -320,8 +334,19 @@ impl<K: Key> Drop for Granted<'_, K> {
 }
 
 /// What came of a key that the map was asked for. Not a result, which wouldn't travel in registers.
-struct LookedUp<'e, K> {
+pub(super) struct LookedUp<'e, K> {
     /// None if there was no room for it.
     slot: Option<&'e Slot<K>>,
     answer: Answer,
+}
+
+impl<'e, K: Key> LookedUp<'e, K> {
+    #[inline(always)]
+    pub(super) fn told(self) -> Result<(&'e Slot<K>, Token), Rejection> {
+        match (self.slot, self.answer.told()) {
+            (Some(slot), Ok(token)) => Ok((slot, token)),
+            (_, Err(refused)) => Err(Engine::<K>::rejection(refused)),
+            (None, Ok(_)) => Err(Rejection::Exhausted { max_targets: 0 }),
+        }
+    }
 }

@@ -17,41 +17,56 @@ impl<K: Key> Engine<K> {
     #[cold]
     #[inline(never)]
     pub(super) fn adapt(&self, slot: &Slot<K>, samples: &Samples, now: Now) {
-        let Some(mut tenant) = slot.tenant_if_free() else { return };
-        if let Some(tenant) = &mut *tenant {
-            tenant.adapt(self.terms(slot).policy, &slot.words, samples, now);
+        let is_due = {
+            let Some(mut tenant) = slot.tenant_if_free() else { return };
+            tenant.as_mut().is_some_and(|tenant| tenant.adapt(self.terms(slot).policy, &slot.words, samples, now))
+        };
+        if is_due {
+            slot.words.bulkhead.serve();
         }
     }
 
     pub(crate) fn set_limit_by_hand(&self, slot: &Slot<K>, limit: u32) {
-        let mut tenant = slot.tenant();
-        if let Some(tenant) = &mut *tenant {
-            tenant.is_configured = true;
-            tenant.is_limit_by_hand = true;
+        let bulkhead = &slot.words.bulkhead;
+        let is_due = {
+            let mut tenant = slot.tenant();
+            slot.configure();
+            if let Some(tenant) = &mut *tenant {
+                tenant.set_limit_by_hand(true);
+            }
+            if let Some(samples) = slot.words.samples() {
+                samples.restart();
+            }
+            bulkhead.set_limit_under_lock(limit.min(UNLIMITED))
+        };
+        if is_due {
+            bulkhead.serve();
         }
-        if let Some(samples) = slot.words.samples() {
-            samples.restart();
-        }
-        slot.words.bulkhead.set_limit(limit.min(UNLIMITED));
     }
 
     pub(crate) fn release_limit_of(&self, slot: &Slot<K>) -> bool {
-        let mut tenant = slot.tenant();
-        let Some(tenant) = &mut *tenant else { return false };
-        if !tenant.is_limit_by_hand {
-            return false;
+        let is_due = {
+            let mut tenant = slot.tenant();
+            let Some(tenant) = &mut *tenant else { return false };
+            if !tenant.is_limit_by_hand() {
+                return false;
+            }
+            tenant.begin(self.terms(slot).policy, &slot.words)
+        };
+        if is_due {
+            slot.words.bulkhead.serve();
         }
-        tenant.begin(self.terms(slot).policy, &slot.words);
         true
     }
 }
 
+/// Each true if somebody is to be served once the tenant's lock is left.
 impl<K> Tenant<K> {
-    fn adapt(&mut self, policy: &Policy, words: &Words, samples: &Samples, now: Now) {
-        let Some(rules) = &policy.adaptive else { return };
-        if self.is_limit_by_hand {
+    fn adapt(&mut self, policy: &Policy, words: &Words, samples: &Samples, now: Now) -> bool {
+        let Some(rules) = &policy.adaptive else { return false };
+        if self.is_limit_by_hand() {
             samples.end_at(now.nanos().saturating_add(crate::adaptive::samples::LONGEST));
-            return;
+            return false;
         }
         let mut control = samples.control();
         let limit = match &mut *control {
@@ -59,45 +74,42 @@ impl<K> Tenant<K> {
             Some(control) => {
                 if !control.close(rules, samples, now) {
                     // Another was quicker.
-                    return;
+                    return false;
                 }
                 control.limit(rules)
             }
         };
-        if words.bulkhead.limit() != limit {
-            words.bulkhead.set_limit(limit);
-        }
+        words.bulkhead.limit() != limit && words.bulkhead.set_limit_under_lock(limit)
     }
 
     /// Puts the policy's own limit in force.
-    fn begin(&mut self, policy: &Policy, words: &Words) {
-        self.is_limit_by_hand = false;
+    fn begin(&mut self, policy: &Policy, words: &Words) -> bool {
+        self.set_limit_by_hand(false);
         if let Some(samples) = words.samples() {
             samples.restart();
         }
-        words.bulkhead.set_limit(policy.first_limit());
+        words.bulkhead.set_limit_under_lock(policy.first_limit())
     }
 
     /// Puts another policy's limit in force, if that differs. A limit that follows latency goes on where it is, within the new bounds.
-    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words) {
+    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words) -> bool {
         if before.limit == after.limit && before.adaptive == after.adaptive {
-            return;
+            return false;
         }
         if let (Some(samples), Some(old), Some(new)) = (words.samples(), &before.adaptive, &after.adaptive)
             && old.law == new.law
             && let Some(control) = &mut *samples.control()
         {
             control.adopt(new);
-            words.bulkhead.set_limit(control.limit(new));
-            return;
+            return words.bulkhead.set_limit_under_lock(control.limit(new));
         }
-        self.begin(after, words);
+        self.begin(after, words)
     }
 
     /// What a snapshot shows of it.
     pub(super) fn show_limit(&self, policy: &Policy, words: &Words) -> Option<AdaptiveSnapshot> {
         policy.adaptive.as_ref()?;
         let control = words.samples().and_then(|samples| *samples.control());
-        Some(AdaptiveSnapshot::of(control, self.is_limit_by_hand))
+        Some(AdaptiveSnapshot::of(control, self.is_limit_by_hand()))
     }
 }

@@ -1,16 +1,19 @@
-//! What a call of a healthy target must know of its policy, in one word: `adaptive | calls | streak | timed`.
+//! What a call of a healthy target must know of its policy, in one word: `sheds sheddable | sheds normal | adaptive | calls | streak | timed`.
 //!
 //! Beside the policy itself, so that the usual call, a success that changes nothing, needn't look it up.
 
 use super::Policy;
 use crate::bits::Field;
+use crate::priority::Priority;
 use crate::window::Geometry;
 
 const TIMED: Field = Field::lowest(1);
 const STREAK: Field = TIMED.above(1);
 const CALLS: Field = STREAK.above(7);
 const ADAPTIVE: Field = CALLS.above(1);
-const _: () = assert!(ADAPTIVE.end() <= 32);
+const SHEDS_NORMAL: Field = ADAPTIVE.above(1);
+const SHEDS_SHEDDABLE: Field = SHEDS_NORMAL.above(1);
+const _: () = assert!(SHEDS_SHEDDABLE.end() <= 32);
 
 /// No number of calls: the policy must be asked.
 const ASK: u64 = CALLS.max();
@@ -62,6 +65,16 @@ impl Brief {
         ADAPTIVE.get(self.0 as u64) == 1
     }
 
+    /// Whether calls of this priority stop at a share of the limit.
+    #[inline]
+    pub(crate) const fn sheds(self, priority: Priority) -> bool {
+        match priority {
+            Priority::Critical => false,
+            Priority::Normal => SHEDS_NORMAL.get(self.0 as u64) == 1,
+            Priority::Sheddable => SHEDS_SHEDDABLE.get(self.0 as u64) == 1,
+        }
+    }
+
     #[inline]
     pub(crate) const fn clean(self) -> Clean {
         match CALLS.get(self.0 as u64) {
@@ -83,6 +96,9 @@ impl From<&Policy> for Brief {
             Some(Geometry::Time { .. }) => TIME,
         };
         let bits = TIMED.set(0, policy.times_calls().into());
+        let sheds = |priority| policy.share(priority).is_some().into();
+        let bits = SHEDS_NORMAL.set(bits, sheds(Priority::Normal));
+        let bits = SHEDS_SHEDDABLE.set(bits, sheds(Priority::Sheddable));
         let bits = CALLS.set(STREAK.set(bits, policy.consecutive_failures.is_some().into()), calls);
         Self(ADAPTIVE.set(bits, policy.adaptive.is_some().into()) as u32)
     }
@@ -115,5 +131,16 @@ mod tests {
         assert_eq!(brief(adaptive), (true, false, Clean::Ask));
         let abandoned = policy().on_abandon(OnAbandon::FailureAfter(second));
         assert_eq!(brief(abandoned), (true, false, Clean::Calls(100)));
+    }
+
+    #[test]
+    fn a_brief_knows_who_is_shed() {
+        let sheds = |policy: PolicyBuilder| {
+            let brief = Brief::from(&policy.build().unwrap());
+            [Priority::Critical, Priority::Normal, Priority::Sheddable].map(|priority| brief.sheds(priority))
+        };
+        assert_eq!(sheds(Policy::builder()), [false; 3]);
+        assert_eq!(sheds(Policy::builder().sheddable_share(0.5)), [false, false, true]);
+        assert_eq!(sheds(Policy::builder().normal_share(0.9)), [false, true, true]);
     }
 }

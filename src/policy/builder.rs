@@ -23,6 +23,30 @@ pub struct PolicyBuilder {
     pub(super) max_in_flight: Option<u32>,
     #[cfg_attr(
         feature = "serde",
+        serde(deserialize_with = "super::file::named::normal_share", skip_serializing_if = "Option::is_none")
+    )]
+    pub(super) normal_share: Option<f64>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::sheddable_share", skip_serializing_if = "Option::is_none")
+    )]
+    pub(super) sheddable_share: Option<f64>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::max_waiting", skip_serializing_if = "Option::is_none")
+    )]
+    pub(super) max_waiting: Option<u32>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::max_wait",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
+    pub(super) max_wait: Option<Duration>,
+    #[cfg_attr(
+        feature = "serde",
         serde(deserialize_with = "super::file::named::consecutive_failures", skip_serializing_if = "Option::is_none")
     )]
     pub(super) consecutive_failures: Option<u32>,
@@ -152,6 +176,30 @@ impl PolicyBuilder {
         self.max_in_flight(UNLIMITED)
     }
 
+    /// Stops calls of normal priority at this share of the limit; sheddable ones as well, unless they have a smaller share.
+    pub fn normal_share(mut self, share: f64) -> Self {
+        self.normal_share = Some(share);
+        self
+    }
+
+    /// Stops sheddable calls at this share of the limit.
+    pub fn sheddable_share(mut self, share: f64) -> Self {
+        self.sheddable_share = Some(share);
+        self
+    }
+
+    /// Lets so many calls wait for a permit, of those that ask to: see [`Engine::admit_waiting`](crate::Engine::admit_waiting).
+    pub fn max_waiting(mut self, calls: u32) -> Self {
+        self.max_waiting = Some(calls);
+        self
+    }
+
+    /// Bounds how long a call may wait for a permit.
+    pub fn max_wait(mut self, wait: Duration) -> Self {
+        self.max_wait = Some(wait);
+        self
+    }
+
     /// Trips after this many failures with no success between them, however far apart.
     pub fn consecutive_failures(mut self, failures: u32) -> Self {
         self.consecutive_failures = Some(failures);
@@ -279,6 +327,10 @@ impl From<Policy> for PolicyBuilder {
         let has_window = policy.geometry.is_some();
         Self {
             max_in_flight: Some(policy.limit),
+            normal_share: Some(share(policy.normal_share_bp.into())),
+            sheddable_share: Some(share(policy.sheddable_share_bp.into())),
+            max_waiting: Some(policy.max_waiting()),
+            max_wait: (policy.max_waiting > 0).then(|| policy.max_wait()),
             consecutive_failures: policy.consecutive_failures,
             window: Some(policy.geometry.map(Window::from)),
             min_calls: has_window.then_some(policy.min_calls),

@@ -11,18 +11,22 @@ const YEAR: Duration = Duration::from_hours(365 * 24);
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
 const DEFAULT_WAIT_MAX_MS: u64 = 60_000;
 const DEFAULT_LEASE: Duration = Duration::from_secs(10);
+const DEFAULT_MAX_WAIT: Duration = Duration::from_millis(100);
+const MOST_WAIT: Duration = Duration::from_hours(1);
 /// What the gate's five-bit fields hold.
 const MAX_PROBES: u32 = 31;
 
 impl PolicyBuilder {
     /// Leaves out what `policy`, which these settings build, has by default: another setting may then move it.
     pub(super) fn without_defaults_of(self, policy: &Policy) -> Self {
-        let lean: [fn(&mut Self); 5] = [
+        let lean: [fn(&mut Self); 7] = [
             |builder| builder.min_calls = None,
             |builder| builder.failure_rate = None,
             |builder| builder.slow_rate = None,
             |builder| builder.open_wait_max = None,
             |builder| builder.probe_lease = None,
+            |builder| builder.sheddable_share = None,
+            |builder| builder.max_wait = None,
         ];
         lean.into_iter().fold(self, |builder, leave_out| {
             let mut without = builder.clone();
@@ -41,6 +45,8 @@ impl PolicyBuilder {
             None | Some(UNLIMITED) => UNLIMITED,
             Some(calls) => whole("max_in_flight", calls, 1, UNLIMITED - 1)?,
         };
+        let (normal_share_bp, sheddable_share_bp) = self.shares()?;
+        let (max_waiting, max_wait_ms) = self.queue()?;
         let consecutive_failures =
             self.consecutive_failures.map(|n| whole("consecutive_failures", n, 1, u32::MAX)).transpose()?;
         let geometry = self.geometry()?;
@@ -72,6 +78,10 @@ impl PolicyBuilder {
         let lease = within("probe_lease", self.probe_lease.unwrap_or(default_lease), Duration::from_secs(1), YEAR)?;
         Ok(Policy {
             limit,
+            normal_share_bp,
+            sheddable_share_bp,
+            max_waiting,
+            max_wait_ms,
             consecutive_failures,
             geometry,
             min_calls,
@@ -90,6 +100,35 @@ impl PolicyBuilder {
             ignored_probes: whole("ignored_probes", self.ignored_probes.unwrap_or(10), 1, 1_000_000)?,
             adaptive: self.adaptive.flatten().map(|adaptive| adaptive.rules(limit)).transpose()?.map(Box::new),
         })
+    }
+
+    fn shares(&self) -> Result<(u16, u16), PolicyError> {
+        let share = |field, share: Option<f64>, default| match share {
+            Some(share) => rate(field, share).map(|basis_points| basis_points as u16),
+            None => Ok(default),
+        };
+        let normal = share("normal_share", self.normal_share, 10_000)?;
+        let sheddable = share("sheddable_share", self.sheddable_share, normal)?;
+        if sheddable > normal {
+            let expected = format!("at most normal_share, which is {}", f64::from(normal) / 10_000.0);
+            return Err(PolicyError::new("sheddable_share", f64::from(sheddable) / 10_000.0, expected));
+        }
+        Ok((normal, sheddable))
+    }
+
+    /// The most calls that may wait, and for how many milliseconds.
+    fn queue(&self) -> Result<(u16, u32), PolicyError> {
+        let calls = whole("max_waiting", self.max_waiting.unwrap_or(0), 0, u16::MAX.into())?;
+        let wait =
+            self.max_wait.map(|wait| within("max_wait", wait, Duration::from_millis(1), MOST_WAIT)).transpose()?;
+        match wait {
+            Some(wait) if calls == 0 => {
+                Err(PolicyError::new("max_wait", format!("{wait:?}"), "left out, or set together with max_waiting"))
+            }
+            None if calls == 0 => Ok((0, 0)),
+            // Both are within their ranges.
+            wait => Ok((calls as u16, millis(wait.unwrap_or(DEFAULT_MAX_WAIT)) as u32)),
+        }
     }
 
     fn geometry(&self) -> Result<Option<Geometry>, PolicyError> {

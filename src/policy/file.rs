@@ -24,6 +24,10 @@ pub(crate) mod named {
 
     fields! {
         max_in_flight: u32 = limit::deserialize,
+        normal_share: f64 = Option::deserialize,
+        sheddable_share: f64 = Option::deserialize,
+        max_waiting: u32 = Option::deserialize,
+        max_wait: Duration = duration::deserialize,
         consecutive_failures: u32 = Option::deserialize,
         window: Option<Window> = window::deserialize,
         min_calls: u32 = Option::deserialize,

@@ -6,6 +6,7 @@ use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Admission, Refusal, State};
 use crate::policy::Policy;
+use crate::priority::{Admit, Priority};
 use crate::time::{Now, Reading};
 
 impl Words {
@@ -31,9 +32,45 @@ impl Words {
         };
         let (answer, change) = match refusal {
             Some(answer) => (answer, None),
-            None => self.admit_slowly(policy, is_async, time, || true),
+            None => self.admit_and_serve(policy, Admit { priority: Priority::Critical, is_async }, time, || true),
         };
         (answer.told(), change)
+    }
+
+    /// The same for a call that may matter less.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], as for [`Self::admit`].
+    pub fn admit_as<F: Fn() -> Now>(
+        &self,
+        policy: &Policy,
+        how: Admit,
+        time: &Reading<F>,
+    ) -> (Result<Token, Refused>, Option<Change>) {
+        let (answer, change) = self.admit_and_serve(policy, how, time, || true);
+        (answer.told(), change)
+    }
+
+    fn admit_and_serve<F: Fn() -> Now>(
+        &self,
+        policy: &Policy,
+        how: Admit,
+        time: &Reading<F>,
+        is_pinned: impl Fn() -> bool,
+    ) -> (Answer, Option<Change>) {
+        let mut is_due = false;
+        let answered = self.admit_slowly(policy, how, time, is_pinned, &mut is_due);
+        if is_due {
+            self.bulkhead.serve();
+        }
+        answered
+    }
+
+    /// Whether calls of this priority must ask for a share of the limit.
+    #[inline]
+    pub(crate) fn sheds(&self, priority: Priority) -> bool {
+        self.brief().sheds(priority)
     }
 
     /// The usual answer, without a look at the policy: a permit from the own stripe. None if it takes more.
@@ -44,6 +81,32 @@ impl Words {
         }
         let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
         Some(Token::new(gate, false, is_async, started))
+    }
+
+    /// As [`Self::enter`], with a permit from wherever there is one: any answer, where the gate lets calls pass and all may use the whole limit.
+    /// `is_pinned` and `is_due` as for [`Self::admit_slowly`].
+    #[inline(always)]
+    pub(crate) fn enter_slowly(
+        &self,
+        gate: gate::Word,
+        is_async: bool,
+        now: impl FnOnce() -> Now,
+        is_pinned: impl Fn() -> bool,
+        is_due: &mut bool,
+    ) -> Answer {
+        let thread = stripe::own();
+        match self.bulkhead.acquire_slowly(thread, is_due) {
+            Ok(()) if is_pinned() => {
+                let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
+                Token::new(gate, false, is_async, started).into()
+            }
+            Ok(()) => {
+                *is_due |= self.bulkhead.cancel_under_lock(thread);
+                Answer::RETIRED
+            }
+            Err(bulkhead::Refused::Full { limit }) => self.refused(Answer::saturated(limit), &is_pinned),
+            Err(bulkhead::Refused::Retired | bulkhead::Refused::Shed) => Answer::RETIRED,
+        }
     }
 
     /// Refuses at a glance while every permit is out: the limit. None if it takes more to tell.
@@ -101,13 +164,13 @@ impl Words {
         };
         let (answer, change) = match refusal {
             Some(answer) => (answer, None),
-            None => self.admit_slowly(policy, false, time, is_pinned),
+            None => self.admit_and_serve(policy, Admit::new(), time, is_pinned),
         };
         (answer.told(), change)
     }
 
     /// Counts a refusal by its reason.
-    fn refused(&self, refusal: Answer, is_pinned: impl FnOnce() -> bool) -> Answer {
+    pub(super) fn refused(&self, refusal: Answer, is_pinned: impl FnOnce() -> bool) -> Answer {
         if !is_pinned() {
             return Answer::RETIRED;
         }
@@ -115,21 +178,32 @@ impl Words {
         refusal
     }
 
-    /// Any answer, as [`Self::admit`]; none but `Retired` if the slot is found not to be `is_pinned`, once the permit would pin it.
-    ///
-    /// Always inline: the answer and the change go through memory otherwise, which limits below the stashes pay at each call.
-    #[inline(always)]
+    /// Any answer, as [`Self::admit`]; none but `Retired` if the slot is found not to be `is_pinned`, once the permit would pin it. If it
+    /// `is_due`, the caller serves those who wait once it holds no lock.
     pub(crate) fn admit_slowly<F: Fn() -> Now>(
         &self,
         policy: &Policy,
-        is_async: bool,
+        how: Admit,
         time: &Reading<F>,
         is_pinned: impl Fn() -> bool,
+        is_due: &mut bool,
+    ) -> (Answer, Option<Change>) {
+        self.admit_from(false, policy, how, time, is_pinned, is_due)
+    }
+
+    /// The same for a caller that may hold a permit already.
+    pub(super) fn admit_from<F: Fn() -> Now>(
+        &self,
+        mut holds_permit: bool,
+        policy: &Policy,
+        how: Admit,
+        time: &Reading<F>,
+        is_pinned: impl Fn() -> bool,
+        is_due: &mut bool,
     ) -> (Answer, Option<Change>) {
         let thread = stripe::own();
-        let started = || (is_async || self.brief().is_timed()).then(|| time.now());
+        let started = || (how.is_async || self.brief().is_timed()).then(|| time.now());
         let mut gate = self.gate.load();
-        let mut holds_permit = false;
         loop {
             let next = if gate.lets_pass() {
                 None
@@ -137,7 +211,7 @@ impl Words {
                 match gate.admit(time.now(), policy.probe_rules()) {
                     Admission::Refuse(refusal) => {
                         if holds_permit {
-                            self.bulkhead.cancel(thread);
+                            *is_due |= self.bulkhead.cancel_under_lock(thread);
                         }
                         return (self.refused(refusal.told(time.now()), &is_pinned), None);
                     }
@@ -146,20 +220,28 @@ impl Words {
                 }
             };
             if !holds_permit {
-                match self.bulkhead.acquire(thread) {
+                let acquired = match policy.share(how.priority) {
+                    Some(share) => self.bulkhead.acquire_within(share, is_due),
+                    None if self.bulkhead.acquire_stashed(thread) => Ok(()),
+                    None => self.bulkhead.acquire_slowly(thread, is_due),
+                };
+                match acquired {
                     Ok(()) => holds_permit = true,
                     Err(bulkhead::Refused::Retired) => return (Answer::RETIRED, None),
                     Err(bulkhead::Refused::Full { limit }) => {
                         return (self.refused(Answer::saturated(limit), &is_pinned), None);
                     }
+                    Err(bulkhead::Refused::Shed) => {
+                        return (self.refused(Answer::shed(how.priority), &is_pinned), None);
+                    }
                 }
                 if !is_pinned() {
-                    self.bulkhead.cancel(thread);
+                    *is_due |= self.bulkhead.cancel_under_lock(thread);
                     return (Answer::RETIRED, None);
                 }
             }
             let Some(next) = next else {
-                return (Token::new(gate, false, is_async, started()).into(), None);
+                return (Token::new(gate, false, how.is_async, started()).into(), None);
             };
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,
@@ -170,7 +252,7 @@ impl Words {
                         evidence: None,
                         at: time.now(),
                     });
-                    return (Token::new(next, true, is_async, started()).into(), change);
+                    return (Token::new(next, true, how.is_async, started()).into(), change);
                 }
             }
         }

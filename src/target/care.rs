@@ -73,7 +73,10 @@ impl Words {
     /// Applies what was done by hand.
     pub fn by_hand(&self, cause: Cause, now: Now, step: impl Fn(gate::Word) -> Step) -> Option<Change> {
         match self.gate.apply(step) {
-            Applied::Moved(moved) => Some(Change { moved, cause, evidence: None, at: now }),
+            Applied::Moved(moved) => {
+                self.turn_away(moved);
+                Some(Change { moved, cause, evidence: None, at: now })
+            }
             Applied::Stale | Applied::Stayed => None,
         }
     }
@@ -126,7 +129,6 @@ impl Words {
         if let Some(samples) = self.samples() {
             samples.restart();
         }
-        self.success_seen.reset();
         self.bulkhead.reset_counts();
         self.brief.store(Brief::from(policy).bits(), SET_BRIEF);
         self.salt.store(salt, SALT);

@@ -277,6 +277,7 @@ impl Words {
         let reopen_at = now.tick_after(policy.wait_ms(0, self.draw(generation)));
         match self.gate.apply(|word| word.trip(generation, reopen_at)) {
             Applied::Moved(moved) => {
+                self.turn_away(moved);
                 Some(Change { moved, cause: Cause::from(evidence.rule()), evidence: Some(evidence), at: now })
             }
             // Another outcome tripped on the same window: its report is the only one.

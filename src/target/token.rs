@@ -4,6 +4,7 @@ use super::Refused;
 use crate::bits::Field;
 use crate::counters::{Counter, Refusals};
 use crate::gate;
+use crate::priority::Priority;
 use crate::rejection::Rejection;
 use crate::time::Now;
 use std::time::Duration;
@@ -12,7 +13,7 @@ const GENERATION: Field = Field::lowest(gate::GENERATION_BITS);
 const PROBE: Field = GENERATION.above(1);
 const ASYNC: Field = PROBE.above(1);
 /// What a refusal has instead of the above.
-const REASON: Field = ASYNC.above(3);
+const REASON: Field = ASYNC.above(4);
 
 /// A call that isn't timed.
 const UNTIMED: u64 = u64::MAX;
@@ -84,6 +85,7 @@ const SATURATED: u64 = 3;
 const FORCED: u64 = 4;
 const EXHAUSTED: u64 = 5;
 const RETIRED: u64 = 6;
+const SHED: u64 = 7;
 
 impl Answer {
     pub(super) const FORCED_OPEN: Self = Self::refusal(FORCED, 0);
@@ -111,12 +113,18 @@ impl Answer {
         Self::refusal(SATURATED, limit as u64)
     }
 
+    /// The call is of this priority.
+    pub(super) const fn shed(priority: Priority) -> Self {
+        Self::refusal(SHED, priority as u64)
+    }
+
     /// Where a refusal is counted.
     pub(super) const fn counter(self, refusals: &Refusals) -> &Counter {
         match REASON.get(self.grant) {
             OPEN => &refusals.open,
             PROBING => &refusals.probing,
             SATURATED => &refusals.saturated,
+            SHED => &refusals.shed,
             _ => &refusals.forced,
         }
     }
@@ -148,6 +156,8 @@ impl Answer {
             OPEN => Rejection::Open { retry_after: Duration::from_nanos(value) },
             PROBING => Rejection::Probing { retry_after: Duration::from_nanos(value) },
             SATURATED => Rejection::Saturated { limit: value as u32 },
+            SHED if value == Priority::Sheddable as u64 => Rejection::Shed { priority: Priority::Sheddable },
+            SHED => Rejection::Shed { priority: Priority::Normal },
             FORCED => Rejection::ForcedOpen,
             EXHAUSTED => Rejection::Exhausted { max_targets: value as usize },
             _ => return Err(Refused::Retired),
@@ -191,6 +201,9 @@ mod tests {
         let limit = crate::UNLIMITED;
         assert_eq!(Answer::saturated(limit).later(5).told(), rejected(Rejection::Saturated { limit }));
         assert_eq!(Answer::FORCED_OPEN.later(5).told(), rejected(Rejection::ForcedOpen));
+        for priority in [Priority::Normal, Priority::Sheddable] {
+            assert_eq!(Answer::shed(priority).later(5).told(), rejected(Rejection::Shed { priority }));
+        }
         let max_targets = usize::MAX;
         assert_eq!(Answer::exhausted(max_targets).later(5).told(), rejected(Rejection::Exhausted { max_targets }));
         assert_eq!(Answer::RETIRED.later(5).told(), Err(Refused::Retired));

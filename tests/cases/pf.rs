@@ -40,7 +40,7 @@ fn pf07_nothing_is_locked_while_a_call_runs() {
     assert_eq!(bench.snapshot().totals.success, 16);
 }
 
-/// PF-01 for what exists: a refusal is an answer, never a wait that somebody would have to wake.
+/// PF-01: a refusal is an answer, never a wait that somebody would have to wake.
 #[cfg(feature = "tower")]
 #[test]
 fn pf01_a_refused_request_is_polled_once() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 const README: &str = include_str!("README.md");
-const SOURCES: [&str; 21] = [
+const SOURCES: [&str; 22] = [
     include_str!("cf.rs"),
     include_str!("ev.rs"),
     include_str!("ev_order.rs"),
@@ -15,6 +15,7 @@ const SOURCES: [&str; 21] = [
     include_str!("km_eviction.rs"),
     include_str!("pf.rs"),
     include_str!("pm.rs"),
+    include_str!("pm_waiting.rs"),
     include_str!("sm_probes.rs"),
     include_str!("sm_probes_more.rs"),
     include_str!("sm_stale.rs"),

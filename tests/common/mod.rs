@@ -1,6 +1,8 @@
 //! What every behaviour test needs: an engine on a clock that stands still until it is moved.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod waiter;
+
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 

@@ -44,6 +44,12 @@ fn r18_the_table_in_the_docs_says_what_the_code_does() {
     let same = |policy: PolicyBuilder| assert_eq!(policy.build().as_ref(), Ok(&Policy::default()));
     assert_eq!(row("max_in_flight"), ("unlimited", "1 to 16,777,214 calls, or unlimited"));
     same(Policy::builder().max_in_flight(UNLIMITED));
+    assert_eq!(row("normal_share"), ("1", "above 0 to 1, in steps of 0.0001"));
+    assert_eq!(row("sheddable_share"), ("`normal_share`", "above 0 to `normal_share`, in steps of 0.0001"));
+    same(Policy::builder().normal_share(1.0).sheddable_share(1.0));
+    assert_eq!(row("max_waiting"), ("0", "0 to 65,535 calls"));
+    same(Policy::builder().max_waiting(0));
+    assert_eq!(row("max_wait"), ("100 ms, once `max_waiting` is set", "1 ms to 1 h"));
     assert_eq!(row("consecutive_failures"), ("none", "1 to 4,294,967,295 failures"));
     assert_eq!(row("window"), ("100 calls", "1 to 100 calls; 1 ms to 24 h in 1 to 64 buckets; or none"));
     same(Policy::builder().window(Window::calls(100)));
@@ -82,6 +88,8 @@ fn r18_defaults_that_depend_on_other_settings() {
     let equal = |one: PolicyBuilder, other: PolicyBuilder| assert_eq!(one.build().unwrap(), other.build().unwrap());
     let p = Policy::builder;
     equal(p().window(Window::calls(4)), p().window(Window::calls(4)).min_calls(4));
+    equal(p().normal_share(0.5), p().normal_share(0.5).sheddable_share(0.5));
+    equal(p().max_waiting(9), p().max_waiting(9).max_wait(ms(100)));
     equal(p().slow_call(secs(1)), p().slow_call(secs(1)).slow_rate(1.0));
     equal(p().open_wait(secs(90)), p().open_wait(secs(90)).open_wait_max(secs(99)).probe_lease(secs(90)));
     equal(p().open_wait(ms(10_001)), p().open_wait(ms(10_001)).probe_lease(secs(11)));

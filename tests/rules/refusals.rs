@@ -73,7 +73,12 @@ fn r12_codes_reasons_and_words_are_stable() {
         ),
         (Rejection::ForcedOpen, "E904", "forced", "target closed to calls by hand"),
         (Rejection::Saturated { limit: 7 }, "E905", "saturated", "all 7 calls that the target may hold are in flight"),
-        (Rejection::Shed { priority: 2 }, "E905", "shed", "calls of priority 2 are being shed"),
+        (
+            Rejection::Shed { priority: portcullis::Priority::Sheddable },
+            "E905",
+            "shed",
+            "calls of priority sheddable are being shed",
+        ),
         (Rejection::Exhausted { max_targets: 9 }, "E905", "exhausted", "all 9 targets are in use"),
     ] {
         assert_eq!((rejection.code(), rejection.reason(), rejection.to_string().as_str()), (code, reason, words));

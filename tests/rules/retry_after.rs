@@ -44,7 +44,7 @@ fn r15_a_lone_caller_gets_in_when_the_probes_lease_ends() {
 fn r15_only_refusals_that_time_ends_name_a_time() {
     for rejection in [
         Rejection::Saturated { limit: 1 },
-        Rejection::Shed { priority: 1 },
+        Rejection::Shed { priority: portcullis::Priority::Normal },
         Rejection::ForcedOpen,
         Rejection::Exhausted { max_targets: 1 },
     ] {

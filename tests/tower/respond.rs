@@ -11,7 +11,7 @@ const ALL: [Rejection; 6] = [
     Rejection::Open { retry_after: Duration::from_millis(1_200) },
     Rejection::Probing { retry_after: Duration::from_secs(10) },
     Rejection::Saturated { limit: 64 },
-    Rejection::Shed { priority: 3 },
+    Rejection::Shed { priority: portcullis::Priority::Normal },
     Rejection::ForcedOpen,
     Rejection::Exhausted { max_targets: 10_000 },
 ];

@@ -13,6 +13,10 @@ use super::targets::OWN;
 /// What to say of a value that isn't even of the right kind. The engine tells the range of those that are.
 const ALLOWED: &[(&str, &str)] = &[
     ("max_in_flight", "a whole number from 1 to 16777214, or \"unlimited\""),
+    ("normal_share", "a number above 0 and at most 1"),
+    ("sheddable_share", "a number above 0 and at most normal_share"),
+    ("max_waiting", "a whole number from 0 to 65535"),
+    ("max_wait", "a duration from \"1ms\" to \"1h\""),
     ("consecutive_failures", "a whole number from 1 to 4294967295"),
     ("window", "{ calls = 1 to 100 }, { time = \"10s\", buckets = 1 to 64 } or \"none\""),
     ("min_calls", "a whole number from 1 to the window's calls"),
