@@ -1,11 +1,12 @@
 //! A target at which the models ask and settle, as the engine does but for keys and observers.
 
 use std::sync::{Mutex, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
 use portcullis::internals::{
-    Change, Counts, Ending, GateWord, Glance, Now, Reading, Refused, Signs, Step, Terms, Token, Words,
+    Change, Counts, Ending, GateWord, Glance, Now, Reading, Refused, Signs, Step, Terms, Ticket, Token, Told, Words,
 };
 use portcullis::{Cause, Outcome, Policy, PolicyBuilder, Settled};
 
@@ -39,6 +40,8 @@ pub struct Desk {
     next: Option<(Policy, AtomicU32)>,
     /// Permits that were granted before the race.
     granted: Vec<Token>,
+    /// Who waits.
+    tickets: Mutex<Vec<Ticket>>,
     /// Each transition reported so far. Plain std: loom's threads take turns, and none is switched away from inside.
     changes: Mutex<Vec<(u32, Cause)>>,
     /// Tenants that the slot has had before this one. Loom's, so that it sees a race about it.
@@ -54,7 +57,15 @@ impl Desk {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         let words = Words::new(&policy);
-        Self { words, policy, next: None, granted: Vec::new(), changes: Mutex::default(), evicted: AtomicU32::new(0) }
+        Self {
+            words,
+            policy,
+            next: None,
+            granted: Vec::new(),
+            tickets: Mutex::default(),
+            changes: Mutex::default(),
+            evicted: AtomicU32::new(0),
+        }
     }
 
     /// With `calls` admitted before the race.
@@ -93,6 +104,31 @@ impl Desk {
         match self.admit(millis) {
             (Ok(token), cause) => (if token.is_probe() { "probes" } else { "enters" }, cause),
             (Err(reason), cause) => (reason, cause),
+        }
+    }
+
+    /// Asks at `millis`, and waits if it must.
+    pub fn ask_or_wait(&self, millis: u64) -> &'static str {
+        match self.words.ask_or_wait(&self.policy, &at(millis)) {
+            Ok(answer) => match answer {
+                Ok(_) => "enters",
+                Err(Refused::Rejected(rejection)) => rejection.reason(),
+                Err(Refused::Retired) => "retired",
+            },
+            Err(ticket) => {
+                self.tickets.lock().unwrap_or_else(PoisonError::into_inner).push(ticket);
+                "waits"
+            }
+        }
+    }
+
+    /// What the last that waits is told.
+    pub fn hear(&self) -> &'static str {
+        let ticket = self.tickets.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match ticket.and_then(|ticket| self.words.bulkhead.hear(&ticket, Waker::noop())) {
+            None => "still waits",
+            Some(Told::Granted) => "granted",
+            Some(Told::TurnedAway) => "turned away",
         }
     }
 

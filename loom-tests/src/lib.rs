@@ -8,10 +8,12 @@
 //!   explored too little.
 
 pub mod desk;
+pub mod hall;
 pub mod ledger;
 pub mod room;
 pub mod scenes;
 pub mod twins;
+pub mod waits;
 
 use std::fmt::Debug;
 use std::io::Write;

@@ -118,10 +118,21 @@ impl<P: Permits> Room<P> {
     pub fn enter(&self, stripe: usize) -> bool {
         let entered = self.permits.acquire(stripe);
         if entered {
-            let inside = self.inside.fetch_add(1, Ordering::Relaxed) + 1;
-            assert!(inside <= self.most.load(Ordering::Relaxed), "more inside than the limit");
+            self.count_in();
         }
         entered
+    }
+
+    /// Counts one in who has a permit.
+    pub fn count_in(&self) -> u32 {
+        let inside = self.inside.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(inside <= self.most.load(Ordering::Relaxed), "more inside than the limit");
+        inside
+    }
+
+    /// How many are inside.
+    pub fn inside(&self) -> u32 {
+        self.inside.load(Ordering::Relaxed)
     }
 
     pub fn leave(&self, stripe: usize) {

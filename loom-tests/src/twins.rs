@@ -9,6 +9,7 @@ mod lodging;
 mod refusals;
 mod shelf;
 mod timed;
+mod waiting;
 mod windows;
 
 pub use bulkhead::{Flaw, Twin};
@@ -22,4 +23,5 @@ pub use timed::{
     Slack, Timed, a_failure_after_the_judgement, a_failure_and_the_last_call, a_policy_after_the_judgement,
     two_last_calls,
 };
+pub use waiting::{Neglect, Usher};
 pub use windows::{SplitBucket, Tagged};

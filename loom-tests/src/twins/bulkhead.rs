@@ -176,7 +176,7 @@ impl<const FLAW: u8> Permits for Twin<FLAW> {
         if FLAW == Flaw::VERSION_FIRST {
             self.version.fetch_add(1, Ordering::Release);
         }
-        let before = self.pool.limit(limit);
+        let before = self.pool.limit(limit).limit();
         if before > u64::from(limit) {
             if FLAW != Flaw::VERSION_FIRST {
                 self.version.fetch_add(1, Ordering::Release);
