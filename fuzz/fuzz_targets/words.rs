@@ -111,11 +111,18 @@ fn windows(input: &Input) {
 fn bulkhead(input: &Input) {
     let word = pool::Word::from_bits(input.pool);
     if let Some(next) = word.taken(u64::from(input.permits)) {
-        assert!(next.out() <= next.limit() && !next.is_retired());
+        assert!(next.out() <= next.limit() && !next.is_retired() && !next.is_waiting());
         assert_eq!((next.limit(), next.open()), (word.limit(), word.open()));
     }
     if let Some(next) = word.announced() {
         assert_eq!((next.out(), next.open()), (word.out() + 1, word.open() + 1));
+    }
+    if let Some(next) = word.granted(input.failed) {
+        assert!(word.is_waiting() && next.is_waiting() != input.failed);
+        assert_eq!((next.out(), next.open(), next.limit()), (word.out() + 1, word.open(), word.limit()));
+    }
+    if let Some(next) = word.awaited() {
+        assert!(next.is_waiting() && word.taken(1).is_none() && next.deserted() == word.deserted());
     }
     let limited = word.limited(input.limit);
     assert_eq!((limited.out(), limited.open(), limited.is_retired()), (word.out(), word.open(), word.is_retired()));

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use portcullis::{Cause, Outcome, Rejection, Settled};
+use portcullis::{Admit, Cause, Outcome, Priority, Rejection, Settled};
 
 use crate::driver::{Driver, Pass, Stay, YEAR};
 use crate::op::{Grip, Op, Span, Verdict};
@@ -25,7 +25,10 @@ impl Driver<'_> {
     pub(crate) fn act(&mut self, op: Op) -> Option<()> {
         let now = self.naive.now;
         match op {
-            Op::Admit { key, grip } => self.admit(name(key), grip)?,
+            Op::Admit { key, grip } => self.admit(name(key), grip, Priority::Critical)?,
+            Op::AdmitBelow { key, grip, is_sheddable } => {
+                self.admit(name(key), grip, if is_sheddable { Priority::Sheddable } else { Priority::Normal })?;
+            }
             Op::Settle { permit, verdict } => {
                 let (pass, token) = take(&mut self.permits, permit)?;
                 let settled = match (pass, verdict) {
@@ -134,17 +137,23 @@ impl Driver<'_> {
         Some(())
     }
 
-    fn admit(&mut self, key: u8, grip: Grip) -> Option<()> {
+    fn admit(&mut self, key: u8, grip: Grip, priority: Priority) -> Option<()> {
+        let is_critical = priority == Priority::Critical;
+        let how = Admit::from(priority);
         let answer = match grip {
-            Grip::Borrowed => self.real.admit(&key).map(Pass::Borrowed),
-            Grip::Owned => self.real.admit_owned(&key).map(Pass::Owned),
-            Grip::Async => self.real.admit_async(&key).map(Pass::Owned),
+            Grip::Borrowed if is_critical => self.real.admit(&key).map(Pass::Borrowed),
+            Grip::Borrowed => self.real.admit_with(&key, how).map(Pass::Borrowed),
+            Grip::Owned if is_critical => self.real.admit_owned(&key).map(Pass::Owned),
+            Grip::Owned => self.real.admit_owned_with(&key, how).map(Pass::Owned),
+            Grip::Async if is_critical => self.real.admit_async(&key).map(Pass::Owned),
+            Grip::Async => self.real.admit_owned_with(&key, how.may_be_dropped()).map(Pass::Owned),
             Grip::Handle => {
                 let (handle, _) = self.handles.iter().find(|(_, of)| *of == key)?;
-                handle.admit().map(Pass::Borrowed)
+                let answer = if is_critical { handle.admit() } else { handle.admit_with(how) };
+                answer.map(Pass::Borrowed)
             }
         };
-        match (answer, self.naive.admit(key, grip == Grip::Async)) {
+        match (answer, self.naive.admit(key, grip == Grip::Async, priority)) {
             (Ok(pass), Ok(token)) => {
                 let (is_probe, generation) = match &pass {
                     Pass::Borrowed(permit) => (permit.is_probe(), permit.generation()),

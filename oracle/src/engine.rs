@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use portcullis::Rejection;
+use portcullis::{Priority, Rejection};
 
 use crate::Twin;
 use crate::target::{NANOS_PER_MS, News, Phase, Target, Terms, Token};
@@ -73,9 +73,9 @@ impl Engine {
         Ok(&mut self.places[place])
     }
 
-    pub(crate) fn admit(&mut self, key: u8, is_async: bool) -> Result<Token, Rejection> {
+    pub(crate) fn admit(&mut self, key: u8, is_async: bool, priority: Priority) -> Result<Token, Rejection> {
         let now = self.now;
-        self.on_target(key, |target| target.admit(now, is_async))?
+        self.on_target(key, |target| target.admit(now, is_async, priority))?
     }
 
     /// Does something to the target of a key, and takes what it has to report.

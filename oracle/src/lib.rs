@@ -56,11 +56,13 @@ pub enum Twin {
     ForgetsInFlight,
     /// A target that someone holds may go (R19).
     EvictsPinned,
+    /// Calls that matter less may use the whole limit.
+    ShedsNobody,
 }
 
 impl Twin {
     /// Every broken one.
-    pub const BROKEN: [Self; 9] = [
+    pub const BROKEN: [Self; 10] = [
         Self::TripsAboveTheRate,
         Self::WaitsTooLong,
         Self::ProbesWhileFull,
@@ -70,5 +72,6 @@ impl Twin {
         Self::DropFails,
         Self::ForgetsInFlight,
         Self::EvictsPinned,
+        Self::ShedsNobody,
     ];
 }

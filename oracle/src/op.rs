@@ -73,29 +73,74 @@ pub enum Span {
 /// One operation. Keys, permits and policies are numbers that the driver takes modulo what there is.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    Admit { key: u8, grip: Grip },
-    Settle { permit: u8, verdict: Verdict },
-    Drop { permit: u8 },
-    Forget { permit: u8 },
-    Panic { permit: u8 },
-    Touch { permit: u8 },
-    Record { permit: u8, verdict: Verdict },
-    Unhold { held: u8 },
-    ForgetHeld { held: u8 },
-    Advance { span: Span },
-    SetPolicy { key: u8, policy: u8 },
-    SetLimit { key: u8, limit: u8 },
-    ForceOpen { key: u8 },
-    Disable { key: u8 },
-    Release { key: u8 },
-    Resolve { key: u8 },
-    Unresolve { handle: u8 },
+    Admit {
+        key: u8,
+        grip: Grip,
+    },
+    Settle {
+        permit: u8,
+        verdict: Verdict,
+    },
+    Drop {
+        permit: u8,
+    },
+    Forget {
+        permit: u8,
+    },
+    Panic {
+        permit: u8,
+    },
+    Touch {
+        permit: u8,
+    },
+    Record {
+        permit: u8,
+        verdict: Verdict,
+    },
+    Unhold {
+        held: u8,
+    },
+    ForgetHeld {
+        held: u8,
+    },
+    Advance {
+        span: Span,
+    },
+    SetPolicy {
+        key: u8,
+        policy: u8,
+    },
+    SetLimit {
+        key: u8,
+        limit: u8,
+    },
+    ForceOpen {
+        key: u8,
+    },
+    Disable {
+        key: u8,
+    },
+    Release {
+        key: u8,
+    },
+    Resolve {
+        key: u8,
+    },
+    Unresolve {
+        handle: u8,
+    },
     Sweep,
     Snapshots,
+    /// Asks for a call that matters less than others.
+    AdmitBelow {
+        key: u8,
+        grip: Grip,
+        is_sheddable: bool,
+    },
 }
 
 /// The names of the operations, in the order of [`Op::kind`].
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 20] = [
     "admit",
     "settle",
     "drop",
@@ -115,6 +160,7 @@ pub const KINDS: [&str; 19] = [
     "unresolve",
     "sweep",
     "snapshots",
+    "admit below",
 ];
 
 impl Op {
@@ -139,6 +185,7 @@ impl Op {
             Self::Unresolve { .. } => 16,
             Self::Sweep => 17,
             Self::Snapshots => 18,
+            Self::AdmitBelow { .. } => 19,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use portcullis::{OnAbandon, Policy, UNLIMITED, Window};
+use portcullis::{OnAbandon, Policy, Priority, UNLIMITED, Window};
 
 const DAY_MS: u64 = 24 * 3_600_000;
 const YEAR_MS: u64 = 365 * DAY_MS;
@@ -29,6 +29,7 @@ pub struct Draft {
     pub lease: u8,
     pub abandon: u8,
     pub ignored: u8,
+    pub shares: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub(crate) struct Rules {
     pub(crate) lease_s: u64,
     pub(crate) abandon: Abandon,
     pub(crate) ignored: u64,
+    /// Of the limit, in basis points: of normal calls, and of sheddable ones.
+    shares_bp: [u64; 2],
 }
 
 fn pick<T: Copy>(from: &[T], by: u8) -> T {
@@ -133,6 +136,7 @@ impl Rules {
                 _ => Abandon::FailureAfter(u64::from(draft.abandon)),
             },
             ignored: pick(&[1, 2, 3, 10], draft.ignored),
+            shares_bp: pick(&[[10_000, 10_000], [10_000, 5_000], [6_667, 6_667], [9_999, 1]], draft.shares),
         }
     }
 
@@ -148,7 +152,9 @@ impl Rules {
             .max_probes(self.probes)
             .successes_to_close(self.successes)
             .probe_lease(Duration::from_secs(self.lease_s))
-            .ignored_probes(self.ignored as u32);
+            .ignored_probes(self.ignored as u32)
+            .normal_share(share(self.shares_bp[0]))
+            .sheddable_share(share(self.shares_bp[1]));
         policy = match self.shape {
             Shape::None => policy.no_window(),
             Shape::Calls(calls) => policy.window(Window::calls(calls as u32)).min_calls(self.min_calls as u32),
@@ -180,6 +186,19 @@ impl Rules {
             Abandon::FailureAfter(least) => policy.on_abandon(OnAbandon::FailureAfter(ms(least))),
         };
         policy.build().unwrap_or_else(|error| panic!("{self:?} is refused: {error}"))
+    }
+
+    /// The most in flight with a call of this priority, while so many may be.
+    pub(crate) fn room(&self, priority: Priority, limit: u32) -> u32 {
+        let basis_points = match priority {
+            Priority::Critical => return limit,
+            Priority::Normal => self.shares_bp[0],
+            Priority::Sheddable => self.shares_bp[1],
+        };
+        if limit == UNLIMITED {
+            return limit;
+        }
+        ((u64::from(limit) * basis_points / 10_000) as u32).max(limit.min(1))
     }
 
     /// The least and the longest wait after so many failed probes in a row (R7). The draw between them is the engine's own.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use portcullis::{Cause, Policy, Refusals, Rejection, State, Totals};
+use portcullis::{Cause, Policy, Priority, Refusals, Rejection, State, Totals};
 
 use crate::Twin;
 use crate::rules::Rules;
@@ -198,9 +198,10 @@ impl Target {
         });
     }
 
-    pub(crate) fn admit(&mut self, now: u64, is_async: bool) -> Result<Token, Rejection> {
+    pub(crate) fn admit(&mut self, now: u64, is_async: bool, priority: Priority) -> Result<Token, Rejection> {
         let rules = &self.terms.rules;
-        let has_room = self.in_flight < self.limit;
+        let room = if self.twin == Twin::ShedsNobody { self.limit } else { rules.room(priority, self.limit) };
+        let has_room = self.in_flight < room;
         let lease_end_s = (now.div_ceil(NANOS_PER_S) + rules.lease_s).min(LAST_S);
         let half_open = Phase::HalfOpen { probes: 1, successes: 0, ignored: 0, lease_end_s };
         let spends = has_room || self.twin == Twin::ProbesWhileFull;
@@ -242,6 +243,10 @@ impl Target {
                 true
             }
         };
+        if !has_room && self.in_flight < self.limit {
+            self.refusals.shed += 1;
+            return Err(Rejection::Shed { priority });
+        }
         if !has_room {
             self.refusals.saturated += 1;
             return Err(Rejection::Saturated { limit: self.limit });

@@ -35,7 +35,7 @@ const CAUSES: [&str; 14] = [
     "policy_changed",
     "forgotten",
 ];
-const REJECTIONS: [&str; 5] = ["open", "probing", "saturated", "forced", "exhausted"];
+const REJECTIONS: [&str; 6] = ["open", "probing", "saturated", "shed", "forced", "exhausted"];
 
 thread_local! {
     static IS_SEARCHING: Cell<bool> = const { Cell::new(false) };
