@@ -45,10 +45,6 @@ use crate::counters::{self, Counter};
 use crate::snapshot::Refusals;
 use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
 
-/// What the first call that waits at a target takes.
-#[cfg(test)]
-pub(crate) const QUEUE_BYTES: usize = size_of::<queue::Queue>();
-
 /// Permits that an empty magazine takes from the pool at once.
 const BATCH: u64 = if cfg!(portcullis_loom) { 1 } else { 32 };
 /// Permits that must be left for each stripe when a magazine is opened: near the limit, what one stashes another must sweep for.
@@ -379,6 +375,10 @@ impl Bulkhead {
         u32::try_from(self.pool.load().limit()).unwrap_or(u32::MAX)
     }
 }
+
+/// What the first call that waits at a target takes.
+#[cfg(test)]
+pub(crate) const QUEUE_BYTES: usize = size_of::<queue::Queue>();
 
 #[cfg(test)]
 mod tests;
