@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::rejection::Rejection;
 use crate::slot::{Slot, Tenant};
 use crate::snapshot::Snapshot;
-use crate::target::{Answer, Change, Ending, Glance, Refused, Signs, Terms, Token};
+use crate::target::{Answer, Change, Ending, Glance, Refused, Signs, Terms, Token, Words};
 use crate::time::{Now, Reading};
 use crate::window::buckets;
 use crate::window::ring::Counted;
@@ -90,7 +90,7 @@ impl<K: Key> Engine<K> {
         if words.epoch() == epoch {
             return Ok(token);
         }
-        words.cancel();
+        words.cancel(token);
         Err(Refused::Retired)
     }
 
@@ -98,6 +98,10 @@ impl<K: Key> Engine<K> {
     fn admit_remembered_slowly(&self, slot: &Slot<K>, gate: gate::Word, epoch: u64, is_async: bool) -> Answer {
         let is_pinned = || slot.words.epoch() == epoch;
         if gate.lets_pass() {
+            if slot.words.must_judge(|| self.read_clock()) {
+                // Who judges may trip, and the tenant must be there to be reported of: the map's lock keeps it.
+                return Answer::RETIRED;
+            }
             if let Some(limit) = slot.words.refuse_full(is_pinned) {
                 return Answer::saturated(limit);
             }
@@ -120,7 +124,7 @@ impl<K: Key> Engine<K> {
             let place = Place { slot: slot.index, epoch: slot.words.epoch() };
             let told = match slot.words.enter(slot.words.gate.load(), is_async, || self.read_clock()) {
                 Some(token) => (token.into(), None),
-                None => self.decide(slot, is_async, || true),
+                None => self.decide_kept(slot, is_async, || true),
             };
             (slot, place, told)
         };
@@ -144,7 +148,9 @@ impl<K: Key> Engine<K> {
             return Ok(Permit::new(self, slot, token));
         }
         if gate.lets_pass() {
-            if let Some(limit) = slot.words.refuse_full(|| true) {
+            if !slot.words.is_watched()
+                && let Some(limit) = slot.words.refuse_full(|| true)
+            {
                 return Err(Rejection::Saturated { limit });
             }
         } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), || true) {
@@ -158,9 +164,33 @@ impl<K: Key> Engine<K> {
 
     #[inline(never)]
     fn admit_slot_slowly(&self, slot: &Slot<K>, is_async: bool) -> Answer {
-        let (answer, report) = self.decide(slot, is_async, || true);
+        let (answer, report) = self.decide_kept(slot, is_async, || true);
         self.tell(report);
         answer
+    }
+
+    /// As [`Self::decide`], for a caller that keeps the tenant: it may judge running calls.
+    fn decide_kept(
+        &self,
+        slot: &Slot<K>,
+        is_async: bool,
+        is_pinned: impl Fn() -> bool,
+    ) -> (Answer, Option<Arc<Transition<K>>>) {
+        if slot.words.is_watched()
+            && let Some(refused) = self.judge_first(slot)
+        {
+            return refused;
+        }
+        self.decide(slot, is_async, is_pinned)
+    }
+
+    /// The answer, if running calls trip the target.
+    #[cold]
+    #[inline(never)]
+    fn judge_first(&self, slot: &Slot<K>) -> Option<(Answer, Option<Arc<Transition<K>>>)> {
+        let time = Reading::new(|| self.read_clock());
+        let (answer, change) = slot.words.judge_first(self.terms(slot), &time)?;
+        Some((answer.later(self.clock.resolution()), self.describe(slot, change)))
     }
 
     /// Asks a slot and describes what that changed; the caller tells it once it holds no lock.
@@ -266,15 +296,19 @@ impl<K: Key> Engine<K> {
         (settled, change.and_then(|change| self.describe(slot, change)))
     }
 
-    pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> Snapshot {
+    /// The target as it is once its running calls are judged; the caller keeps the tenant, and tells what that changed once it holds no lock.
+    pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> (Snapshot, Option<Arc<Transition<K>>>) {
+        let now = self.read_clock();
+        let change = slot.words.judge_running(self.terms(slot), now);
+        let report = change.and_then(|change| self.describe(slot, change));
         let (terms, (incarnation, adaptive)) = {
             let tenant = slot.tenant();
             let terms = self.terms(slot);
             let shown = |tenant: &Tenant<K>| (tenant.incarnation, tenant.show_limit(terms.policy, &slot.words));
             (terms, tenant.as_ref().map_or((0, None), shown))
         };
-        let snapshot = Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, self.read_clock());
-        Snapshot { adaptive, ..snapshot }
+        let snapshot = Snapshot::take(&slot.words, terms.policy, terms.policy_version, incarnation, now);
+        (Snapshot { adaptive, ..snapshot }, report)
     }
 
     /// Puts a policy in force for a pinned slot; the report if that emptied a window.
@@ -293,11 +327,17 @@ impl<K: Key> Engine<K> {
         tenant.adopt_limit(before, after, &slot.words);
         slot.words.adopt(before, after);
         let now = self.read_clock();
-        if before.geometry == after.geometry || slot.words.is_blank(before, now) {
-            return None;
-        }
+        let changes_window = before.geometry != after.geometry && !slot.words.is_blank(before, now);
         let begins = slot.words.beginning(now);
-        let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(begins))?;
+        let change = if slot.words.must_forget_running(before, after) {
+            slot.words.by_hand(Cause::PolicyChanged, now, |word| Words::forget_running(word, begins))
+        } else if changes_window {
+            slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(begins))
+        } else {
+            None
+        };
+        slot.words.watch_from_now(after);
+        let change = change?;
         let report = slot.report(change, tenant);
         self.hub.write(slot.index, &report);
         Some(report)
