@@ -10,6 +10,7 @@
 pub mod desk;
 pub mod ledger;
 pub mod room;
+pub mod running;
 pub mod scenes;
 pub mod twins;
 
