@@ -64,7 +64,7 @@ pub enum Span {
     Millis(u16),
     Seconds(u16),
     Days(u16),
-    /// To the end of a target's wait or lease, or of its present bucket.
+    /// To the end of a target's wait or lease, to when its next call has stalled, or to the end of its present bucket.
     Until(u8),
     /// One nanosecond less than that.
     Before(u8),
@@ -73,29 +73,72 @@ pub enum Span {
 /// One operation. Keys, permits and policies are numbers that the driver takes modulo what there is.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    Admit { key: u8, grip: Grip },
-    Settle { permit: u8, verdict: Verdict },
-    Drop { permit: u8 },
-    Forget { permit: u8 },
-    Panic { permit: u8 },
-    Touch { permit: u8 },
-    Record { permit: u8, verdict: Verdict },
-    Unhold { held: u8 },
-    ForgetHeld { held: u8 },
-    Advance { span: Span },
-    SetPolicy { key: u8, policy: u8 },
-    SetLimit { key: u8, limit: u8 },
-    ForceOpen { key: u8 },
-    Disable { key: u8 },
-    Release { key: u8 },
-    Resolve { key: u8 },
-    Unresolve { handle: u8 },
+    Admit {
+        key: u8,
+        grip: Grip,
+    },
+    Settle {
+        permit: u8,
+        verdict: Verdict,
+    },
+    Drop {
+        permit: u8,
+    },
+    Forget {
+        permit: u8,
+    },
+    Panic {
+        permit: u8,
+    },
+    Touch {
+        permit: u8,
+    },
+    Record {
+        permit: u8,
+        verdict: Verdict,
+    },
+    Unhold {
+        held: u8,
+    },
+    ForgetHeld {
+        held: u8,
+    },
+    Advance {
+        span: Span,
+    },
+    SetPolicy {
+        key: u8,
+        policy: u8,
+    },
+    SetLimit {
+        key: u8,
+        limit: u8,
+    },
+    ForceOpen {
+        key: u8,
+    },
+    Disable {
+        key: u8,
+    },
+    Release {
+        key: u8,
+    },
+    Resolve {
+        key: u8,
+    },
+    Unresolve {
+        handle: u8,
+    },
     Sweep,
     Snapshots,
+    /// As `Advance`, and nobody looks before the next operation.
+    Leap {
+        span: Span,
+    },
 }
 
 /// The names of the operations, in the order of [`Op::kind`].
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 20] = [
     "admit",
     "settle",
     "drop",
@@ -115,6 +158,7 @@ pub const KINDS: [&str; 19] = [
     "unresolve",
     "sweep",
     "snapshots",
+    "leap",
 ];
 
 impl Op {
@@ -139,6 +183,7 @@ impl Op {
             Self::Unresolve { .. } => 16,
             Self::Sweep => 17,
             Self::Snapshots => 18,
+            Self::Leap { .. } => 19,
         }
     }
 }
