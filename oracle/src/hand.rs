@@ -45,9 +45,11 @@ impl Target {
         if before.limit != after.limit {
             self.limit = after.limit;
         }
+        // Once on and then off: who counted then may still come.
+        self.has_counted |= before.stall_ms.is_some() && before.stall_ms != after.stall_ms;
         let Phase::Closed(window) = &mut self.phase else { return };
         let has_other_ticks = after.stall_ms.is_some() && before.stall_ms != after.stall_ms;
-        if has_other_ticks && (before.stall_ms.is_some() || self.has_counted) {
+        if has_other_ticks && self.has_counted {
             return self.go(self.fresh(now), Cause::PolicyChanged, now, None);
         }
         if before.streak.is_some() != after.streak.is_some() {

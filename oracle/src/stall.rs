@@ -3,12 +3,12 @@
 use portcullis::{Cause, Rejection, Rule};
 
 use crate::Twin;
-use crate::target::{NANOS_PER_MS, Phase, Proof, Target, Token};
+use crate::target::{LAST_MS, NANOS_PER_MS, Phase, Proof, Target, Token};
 
 /// Ticks in `stall_after`.
 const TICKS: u64 = 8;
 /// Where ticks stand still.
-const LAST: u64 = (1 << 56) - 1;
+const LAST: u64 = LAST_MS * NANOS_PER_MS;
 
 impl Target {
     /// How wide a tick is, if running calls are counted now.
@@ -19,7 +19,7 @@ impl Target {
 
     fn tick(&self, width: u64, at: u64) -> u64 {
         let Phase::Closed(window) = &self.phase else { return 0 };
-        at.max(window.begun_ms() * NANOS_PER_MS).min(LAST) / width
+        at.max(window.begun_ms().min(LAST_MS) * NANOS_PER_MS).min(LAST) / width
     }
 
     /// How many calls have stalled: those of whose tick every moment is `stall_after` ago.

@@ -12,7 +12,7 @@ use crate::window::{Counts, Window};
 pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
 const NANOS_PER_S: u64 = 1_000_000_000;
 /// Where ticks stand still, 2.18 and 2.13 years from the start: waits and leases that end later are over by then.
-const LAST_MS: u64 = (1 << 36) - 1;
+pub(crate) const LAST_MS: u64 = (1 << 36) - 1;
 const LAST_S: u64 = (1 << 26) - 1;
 const GENERATIONS: u32 = 1 << 20;
 

@@ -12,7 +12,7 @@
 //!   recorded while it is summed. Each stripe counts 16,777,215 calls in a bucket and then stands still there, failures with it.
 //! - A call counts as stalled up to an eighth of `stall_after` late, never early. While a stripe needs a bucket for another tick, what is
 //!   left in it may be missed by whoever looks just then, and is never counted twice. A clock that steps back by more than
-//!   `stall_after` leaves calls uncounted until it has caught up. Ticks last 2.28 years from the engine's start; after that nothing stalls.
+//!   `stall_after` leaves calls uncounted until it has caught up.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
 //! - A thread that remembers a slot which is handed to another key just then holds a permit of that one for a moment, before it sees whose the
@@ -20,7 +20,7 @@
 //! - A refusal by a slot that is handed to another key just then may be counted for that one. The answer itself is never another key's.
 //! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.
 //! - The lease of a probe ends on a whole second, so up to one second late. Waits end on a whole millisecond.
-//! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once and windows of time stand still: rebuild the
+//! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once, windows of time stand still and nothing stalls: rebuild the
 //!   engine once a year.
 //! - A snapshot is consistent in each word, not between them; see [`Snapshot`](crate::Snapshot).
 //!

@@ -10,7 +10,7 @@
 //!
 //! A tick is 2^m nanoseconds wide, or less than twice that. Its start is kept in units of 2^m, which tell ticks apart. So the two share 60 bits
 //! whatever the width, and a start is where it is in time whatever the width: 56 bits of nanoseconds are 2.28 years from the engine's
-//! start, after which ticks stand still and nothing stalls.
+//! start. Ticks stand still with the gate's, after 2.18 years, since a generation must be known by when it began; nothing stalls then.
 //!
 //! The count is signed, from -2^(3 + m) up. It can't pass its bounds: within the tick one word can't be written oftener than each 2 ns, which
 //! makes 2^m in at most 2^(m + 1) ns, and what ends later was in flight, 2^24 calls at most; a tick is wider than 2^22 ns. A step
@@ -23,6 +23,7 @@ use super::Ticks;
 use crate::bits::Field;
 use crate::gate;
 use crate::sync::{AtomicU64, Ordering, Role, role};
+use crate::time::NANOS_PER_TICK;
 
 /// What the tick and the count share.
 const SHARED: Field = Field::lowest(60);
@@ -70,8 +71,8 @@ pub enum Counted {
 }
 
 /// The last moment of any tick.
-pub(super) const LAST_NANO: u64 = SHARED.max() >> SPARE_BITS;
-const _: () = assert!(LAST_NANO > 2 * 365 * 24 * 3_600 * 1_000_000_000);
+pub(super) const LAST_NANO: u64 = ((1 << gate::TICK_BITS) - 1) * NANOS_PER_TICK;
+const _: () = assert!(LAST_NANO <= SHARED.max() >> SPARE_BITS);
 
 const fn count_bits(ticks: &Ticks) -> u32 {
     ticks.magnitude() + SPARE_BITS

@@ -171,8 +171,10 @@ impl Words {
             && let Some(rare) = self.rare.get()
         {
             rare.width.0.store(NONE, SET);
-            // A caller may be about to make it: what it counts then must be known to be there.
-            let _ = self.own_lane();
+            if width(before) != NONE {
+                // A caller may be about to make one: what it counts then must be known to be there.
+                let _ = self.own_lane();
+            }
         }
     }
 
