@@ -167,7 +167,9 @@ impl Driver<'_> {
                     (Rejection::Open { retry_after }, Rejection::Open { .. }) => {
                         let target = &mut self.naive.places[self.naive.keys[&key]];
                         target.learn(Some(retry_after), now);
-                        Rejection::Open { retry_after: Duration::from_nanos(target.due(now).unwrap_or(0).saturating_sub(now)) }
+                        Rejection::Open {
+                            retry_after: Duration::from_nanos(target.due(now).unwrap_or(0).saturating_sub(now)),
+                        }
                     }
                     _ => expected,
                 };

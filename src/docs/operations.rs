@@ -69,7 +69,8 @@
 //! On 64-bit machines a target is 256 bytes, four cache lines, beside its key (kept twice) and the map's entry. Its first failure or held
 //! call makes a block of 192 bytes more, as do a slow-call rule and a window of time. That takes 128 bytes more for each stripe with calls
 //! in up to 11 buckets, 424 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
-//! A stall rule takes 256 bytes for each stripe, 128 of them shared with a window of time. An [adaptive](crate::docs::adaptive) limit takes 384 bytes, and 128 for each further stripe. A target on whose words
+//! A stall rule takes 256 bytes for each stripe, 128 of them shared with a window of time. An [adaptive](crate::docs::adaptive) limit takes
+//! 384 bytes, and 128 for each further stripe. A target on whose words
 //! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
 //!
