@@ -57,10 +57,10 @@
 //! | `brief.set` | store | Release | `brief.read` | as above | signs: a policy carries what its setter wrote |
 //! | `coarse.read`, `coarse.refresh` | load, `fetch_max` | Relaxed | - | a number by itself, which coherence keeps from going back; the clock of a model stands still | nothing to weaken |
 //! | `salt` | load, store | Relaxed | - | as `magazine.reset` | nothing to weaken |
-//! | `stall.read` | load, lost CAS | Acquire | `stall.write` | the gate read next is no older than the one whose generation the word carries, as for `bucket.read` | - |
-//! | `stall.write` | CAS | AcqRel | `stall.read` | R: as above. A: note 19 | A: -. R: - |
-//! | `stall.older_read` | load, lost CAS | Acquire | `stall.older_write` | whoever sees what moved here no longer finds it in its bucket; the gate, as above | - |
-//! | `stall.older_write` | CAS | AcqRel | `stall.older_read` | R: as above. A: note 19 | A: -. R: - |
+//! | `stall.read` | load, lost CAS | Acquire | `stall.write` | the gate read next is no older than the one whose generation the word carries, as for `bucket.read` | stalls: a call of an earlier generation takes nothing of the next |
+//! | `stall.write` | CAS | AcqRel | `stall.read` | R: as above. A: note 19 | A: -. R: stalls: a call of an earlier generation takes nothing of the next |
+//! | `stall.older_read` | load, lost CAS | Acquire | `stall.older_write` | whoever sees what moved here no longer finds it in its bucket; the gate, as above | stalls: a call that moves to the older ones is counted once at most |
+//! | `stall.older_write` | CAS | AcqRel | `stall.older_read` | R: as above. A: note 19 | A: -. R: stalls: a call that moves to the older ones is counted once at most |
 //! | `stall.judged` | load, store | Relaxed | - | a note of a stripe to itself; whoever misses it judges once more | nothing to weaken |
 //! | `stall.width_read` | load | Acquire | `stall.width_set` | whoever sees a width finds the generations over that had another; note 20 | - |
 //! | `stall.width_set` | store | Release | `stall.width_read` | as above | - |
