@@ -62,6 +62,10 @@ fn few() -> Target<'static> {
     healthy(Policy::builder().max_in_flight(10))
 }
 
+fn stalls() -> Target<'static> {
+    healthy(limited().stall_after(Duration::from_secs(1)).stalled_calls(100))
+}
+
 fn known() -> &'static Engine {
     let engine = engine(limited());
     for _ in 0..200 {
@@ -89,6 +93,7 @@ fn full() -> Target<'static> {
 #[bench::streak_only(args = (streak()), config = budget(92))]
 #[bench::window_of_10_s(args = (time()), config = budget(184))]
 #[bench::limit_of_10(args = (few()), config = budget(308))]
+#[bench::window_of_100_calls_and_stalls(args = (stalls()), config = budget(734))]
 fn admit_and_success(target: Target<'static>) -> Target<'static> {
     for _ in 0..DECISIONS {
         if let Ok(permit) = black_box(&target).admit() {

@@ -155,7 +155,10 @@ impl Bulkhead {
         let magazine = self.magazine(thread);
         let version = self.version.load(READ);
         let word = magazine.load();
-        let Some(next) = word.taken(1).filter(|_| word.is_open_under(version)) else { return false };
+        let Some(next) = word.taken(1) else { return false };
+        if !word.is_open_under(version) {
+            return false;
+        }
         let is_taken = magazine.take(word, next);
         if !is_taken {
             self.stripes.meet();
@@ -232,9 +235,8 @@ impl Bulkhead {
     #[inline]
     pub fn limit_if_full(&self) -> Option<u32> {
         let pool = self.pool.load();
-        let is_full = pool.out() >= pool.limit() && pool.open() == 0 && !pool.is_retired();
         // 24 bits.
-        is_full.then_some(pool.limit() as u32)
+        pool.is_full_for_sure().then_some(pool.limit() as u32)
     }
 
     /// Counts a refusal, by the counter of its reason.

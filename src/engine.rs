@@ -184,14 +184,17 @@ impl<K: Key> Engine<K> {
         Ok(value)
     }
 
-    /// The target as it is now; none if the key isn't known. Changes nothing.
+    /// The target as it is now; none if the key isn't known. Changes nothing, but that it judges running calls if the policy has a rule on
+    /// them: a target that hangs is seen to be open.
     #[must_use]
     pub fn snapshot<Q>(&self, key: &Q) -> Option<Snapshot>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.registry.find(key, |slot| self.snapshot_slot(slot))
+        let (slot, (snapshot, report)) = self.registry.find(key, |slot| (slot, self.snapshot_slot(slot)))?;
+        self.turn_away_and_tell(slot, report);
+        Some(snapshot)
     }
 
     /// All targets as they are now, in no order. Those made or forgotten meanwhile may be missing.

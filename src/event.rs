@@ -57,6 +57,10 @@ pub enum Cause {
     Failures,
     /// [`Rule::SlowRate`] was met.
     SlowRate,
+    /// [`Rule::StalledCalls`] was met.
+    StalledCalls,
+    /// [`Rule::StalledShare`] was met.
+    StalledShare,
     /// A probe failed.
     ProbeFailed,
     /// A probe answered, but too slowly.
@@ -73,7 +77,7 @@ pub enum Cause {
     Disabled,
     /// Released by hand.
     Released,
-    /// A new policy changed the window, which is empty now.
+    /// A new policy changed the window, or `stall_after`: what was counted under the old one is forgotten.
     PolicyChanged,
     /// The target was idle for long and is no longer held.
     Forgotten,
@@ -88,6 +92,8 @@ impl Cause {
             Self::FailureRate => "failure_rate",
             Self::Failures => "failures",
             Self::SlowRate => "slow_rate",
+            Self::StalledCalls => "stalled_calls",
+            Self::StalledShare => "stalled_share",
             Self::ProbeFailed => "probe_failed",
             Self::ProbeSlow => "probe_slow",
             Self::ProbesSucceeded => "probes_succeeded",
@@ -115,6 +121,8 @@ impl From<Rule> for Cause {
             Rule::FailureRate => Self::FailureRate,
             Rule::Failures => Self::Failures,
             Rule::SlowRate => Self::SlowRate,
+            Rule::StalledCalls => Self::StalledCalls,
+            Rule::StalledShare => Self::StalledShare,
         }
     }
 }

@@ -111,10 +111,12 @@ impl<'e, K: Key> Target<'e, K> {
         self.slot.words.gate.load().state_at(self.engine.read_clock())
     }
 
-    /// The target as it is now.
+    /// The target as it is now; see [`Engine::snapshot`].
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.engine.snapshot_slot(self.slot)
+        let (snapshot, report) = self.engine.snapshot_slot(self.slot);
+        self.engine.turn_away_and_tell(self.slot, report);
+        snapshot
     }
 
     /// Refuses every call until [`release`](Self::release); whether that changed anything.

@@ -63,6 +63,8 @@ mod registry;
 mod rejection;
 mod slot;
 mod snapshot;
+#[allow(missing_docs)]
+mod stall;
 mod standalone;
 mod sync;
 #[allow(missing_docs)]
@@ -106,6 +108,7 @@ pub mod internals {
     pub use crate::bulkhead::{Ticket, Told, Waits};
     pub use crate::counters::{Counter, Counters};
     pub use crate::gate::{Admission, Applied, Cell as Gate, Moved, ProbeRules, Refusal, Step, Word as GateWord};
+    pub use crate::stall::{Ticks, bucket, lane as running, older};
     pub use crate::target::{Change, Ending, Glance, Refused, Signs, Terms, Token, Words};
     pub use crate::time::{Now, Reading};
     pub use crate::window::{Counts, Geometry, Recorded, buckets, calls, clean, lane, marks, ring, streak};

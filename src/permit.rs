@@ -210,27 +210,32 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     /// Times the call from now on.
     #[cfg(feature = "tower")]
     pub(crate) fn begin(&mut self) {
-        let now = self.engine.read_clock();
-        self.token = self.token.map(|token| token.begun(Some(now)));
+        let (now, slot) = (self.engine.read_clock(), self.engine.slot(self.slot));
+        self.token = self.token.map(|token| slot.map_or(token, |slot| slot.words.begun(token, now)));
+        self.signs.waits = false;
     }
 
     /// Takes the call as not begun: abandoned like that, it says nothing by its length.
     #[cfg(feature = "tower")]
     pub(crate) fn not_begun(mut self) -> Self {
-        self.token = self.token.map(|token| token.begun(None));
+        self.signs.waits = true;
         self
     }
 
     #[cfg(feature = "tower")]
     pub(crate) fn has_begun(&self) -> bool {
-        self.token.is_some_and(|token| token.started().is_some())
+        !self.signs.waits
     }
 
     /// Notes a sign of life, for answers that arrive in parts. Abandoned from now on, the call counts as silent since this moment, not
     /// since its start: a caller who leaves a flowing download says nothing about the target. The first sign also ends the time that
-    /// is held against `slow_call`: how long a body takes is as much its reader's doing.
+    /// is held against `slow_call`, and the call no longer counts as stalled: how long a body takes is as much its reader's doing.
     pub fn touch(&mut self) {
         let now = self.engine.read_clock();
+        if let (Some(token), Some(slot)) = (self.token.filter(|token| token.is_watched()), self.engine.slot(self.slot))
+        {
+            self.token = Some(slot.words.unwatched(token));
+        }
         self.signs.answered.get_or_insert(now);
         self.signs.alive = Some(now);
     }

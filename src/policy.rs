@@ -39,6 +39,9 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `failures` | none | 1 to the window's calls |
 /// | `slow_call` | none | above 0 |
 /// | `slow_rate` | 1, once `slow_call` is set | above 0 to 1, in steps of 0.0001 |
+/// | `stall_after` | none | 50 ms to 24 h |
+/// | `stalled_calls` | none | 1 to `max_in_flight` calls |
+/// | `stalled_share` | none | above 0 to 1, in steps of 0.0001; with a `max_in_flight` |
 /// | `open_wait` | 5 s | 1 ms to 365 d |
 /// | `backoff` | 2 | 1 to 1,000, in steps of 0.001 |
 /// | `open_wait_max` | 60 s, or `open_wait` and its jitter if that is more | `open_wait` to 365 d |
@@ -50,7 +53,9 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `ignored_probes` | 10 | 1 to 1,000,000 probes |
 /// | `adaptive` | none | a limit that follows latency, see [`Adaptive`](crate::Adaptive); or none |
 ///
-/// `open_wait`, `open_wait_max` and `max_wait` are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
+/// `stall_after` needs `stalled_calls` or `stalled_share`, or both, and both need it. It is rounded up to eight ticks of whole nanoseconds.
+///
+/// Waits are rounded up to whole milliseconds, `probe_lease` to whole seconds. With a `backoff` so small that 31
 /// reopenings can't reach 60 s, the default of `open_wait_max` is what they do reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -69,6 +74,7 @@ pub struct Policy {
     pub(crate) failures: Option<u32>,
     pub(crate) slow_call_nanos: Option<u64>,
     pub(crate) slow_rate_bp: Option<u32>,
+    pub(crate) stall: Option<Stall>,
     pub(crate) open_wait_ms: u64,
     pub(crate) backoff_milli: u32,
     pub(crate) open_wait_max_ms: u64,
@@ -80,6 +86,15 @@ pub struct Policy {
     pub(crate) ignored_probes: u32,
     /// Boxed, since few have it and targets look a policy's other settings up.
     pub(crate) adaptive: Option<Box<Rules>>,
+}
+
+/// What is made of calls that are still running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Stall {
+    pub(crate) after_nanos: u64,
+    /// One of the two at least.
+    pub(crate) calls: Option<u32>,
+    pub(crate) share_bp: Option<u32>,
 }
 
 /// What a permit that is dropped unsettled says about the target.
@@ -203,9 +218,8 @@ impl Policy {
 
     /// Whether a call's start must be stamped, because something is judged by how long it ran.
     pub(crate) fn times_calls(&self) -> bool {
-        self.slow_call_nanos.is_some()
-            || self.adaptive.is_some()
-            || matches!(self.on_abandon, Some(OnAbandon::FailureAfter(_)))
+        let judges_abandoned = matches!(self.on_abandon, Some(OnAbandon::FailureAfter(_)));
+        self.slow_call_nanos.is_some() || self.stall.is_some() || self.adaptive.is_some() || judges_abandoned
     }
 }
 

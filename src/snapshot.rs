@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub reopens: u32,
     /// Calls in flight, probes among them.
     pub in_flight: u32,
+    /// Calls among them that have been running for `stall_after`, if the policy has a rule on them and the target is CLOSED.
+    pub stalled: u64,
     /// The limit in force; [`UNLIMITED`] if calls are only counted.
     pub limit: u32,
     /// Calls that wait for a permit.
@@ -175,6 +177,7 @@ impl Snapshot {
             probe_successes: if is(State::HalfOpen) { gate.successes() } else { 0 },
             reopens: gate.reopens(),
             in_flight: u32::try_from(usage.in_flight).unwrap_or(u32::MAX),
+            stalled: words.stalled(gate, now),
             limit: words.bulkhead.limit(),
             adaptive: None,
             streak: policy.consecutive_failures.map_or(0, |_| words.streak.count(gate.generation())),

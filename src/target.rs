@@ -11,6 +11,7 @@
 mod admit;
 mod care;
 mod settle;
+mod stalls;
 mod token;
 mod wait;
 
@@ -77,6 +78,7 @@ struct Rare {
     slow_calls: calls::Cell,
     /// What calls took, where the limit follows that.
     samples: Lazy<Samples>,
+    width: stalls::Width,
 }
 
 /// What the first failure, refusal or hold of a target takes.
@@ -90,6 +92,8 @@ pub struct Signs {
     pub(crate) answered: Option<Now>,
     /// The last sign of life, if there was any.
     pub(crate) alive: Option<Now>,
+    /// Whether the call waits to begin: its length says nothing.
+    pub(crate) waits: bool,
 }
 
 impl Signs {
@@ -160,7 +164,7 @@ impl Policy {
 impl Words {
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
-        Self {
+        let words = Self {
             gate: gate::Cell::default(),
             clean: clean::Cell::default(),
             brief: AtomicU32::new(Brief::from(policy).bits()),
@@ -170,7 +174,9 @@ impl Words {
             streak: streak::Cell::default(),
             rare: Lazy::default(),
             epoch: AtomicU64::new(0),
-        }
+        };
+        words.watch_from_now(policy);
+        words
     }
 
     #[inline]

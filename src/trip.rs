@@ -16,6 +16,10 @@ pub enum Rule {
     Failures,
     /// The window's share of slow calls reached `slow_rate`.
     SlowRate,
+    /// Calls that were running for `stall_after` reached `stalled_calls`.
+    StalledCalls,
+    /// Calls that were running for `stall_after` reached `stalled_share` of the limit in force.
+    StalledShare,
 }
 
 /// A rule that was met, with the numbers that met it.
@@ -25,11 +29,11 @@ pub enum Rule {
 pub struct Met {
     /// The rule.
     pub rule: Rule,
-    /// What was counted: failures or slow calls.
+    /// What was counted: failures, slow or stalled calls.
     pub count: u64,
-    /// The calls among which it was counted; for a streak, its own length.
+    /// The calls among which it was counted; for a streak, its own length; for stalled calls the limit in force.
     pub calls: u64,
-    /// The threshold: a count for streaks and absolute counts, basis points (hundredths of a per cent) for rates.
+    /// The threshold: a count for streaks and absolute counts, basis points (hundredths of a per cent) for rates and shares.
     pub threshold: u64,
 }
 
@@ -48,6 +52,8 @@ pub struct Evidence {
     pub failures: u64,
     /// Slow calls in the window.
     pub slow: u64,
+    /// Calls that were running for `stall_after`, where that was judged: by an admission or a snapshot, not by an outcome.
+    pub stalled: u64,
     /// Version of the target's policy, counted from 0 at its creation.
     pub policy_version: u32,
 }
@@ -68,6 +74,22 @@ impl Policy {
     /// Whether a rule could be met with these failures and slow calls among so many calls or more: with more the rates only fall.
     pub(crate) fn could_meet(&self, streak: u64, counts: Counts) -> bool {
         self.met_if(true, streak, counts).next().is_some()
+    }
+
+    /// Every rule on running calls that is met with so many stalled, in order.
+    fn met_by_stalled(&self, stalled: u64, limit: u32) -> impl Iterator<Item = Met> {
+        let met = move |rule, threshold: Option<u32>, is_reached: fn(u64, u64, u32) -> bool| {
+            let threshold =
+                threshold.filter(|threshold| stalled > 0 && is_reached(stalled, limit.into(), *threshold))?;
+            Some(Met { rule, count: stalled, calls: limit.into(), threshold: threshold.into() })
+        };
+        let (calls, share_bp) = self.stall.map_or((None, None), |stall| (stall.calls, stall.share_bp));
+        [
+            met(Rule::StalledCalls, calls, |stalled, _, calls| stalled >= u64::from(calls)),
+            met(Rule::StalledShare, share_bp, reaches),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     fn met_if(&self, is_enough: bool, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
@@ -95,7 +117,22 @@ impl Evidence {
     pub(crate) fn judge(policy: &Policy, policy_version: u32, streak: u64, counts: Counts) -> Option<Box<Self>> {
         let met: Vec<Met> = policy.met(streak, counts).collect();
         let Counts { calls, failures, slow } = counts;
-        (!met.is_empty()).then(|| Box::new(Self { met, streak, calls, failures, slow, policy_version }))
+        (!met.is_empty()).then(|| Box::new(Self { met, streak, calls, failures, slow, stalled: 0, policy_version }))
+    }
+
+    /// The evidence, if so many stalled calls at a limit meet a rule; what else was known is asked for only then.
+    pub(crate) fn judge_stalled(
+        policy: &Policy,
+        policy_version: u32,
+        (stalled, limit): (u64, u32),
+        known: impl FnOnce() -> (u64, Counts),
+    ) -> Option<Box<Self>> {
+        let met: Vec<Met> = policy.met_by_stalled(stalled, limit).collect();
+        if met.is_empty() {
+            return None;
+        }
+        let (streak, Counts { calls, failures, slow }) = known();
+        Some(Box::new(Self { met, streak, calls, failures, slow, stalled, policy_version }))
     }
 
     /// The first rule that was met.
@@ -133,6 +170,24 @@ mod tests {
         let rules: Vec<Rule> = evidence.met.iter().map(|met| met.rule).collect();
         assert_eq!(rules, [Rule::ConsecutiveFailures, Rule::FailureRate, Rule::Failures]);
         assert_eq!(evidence.policy_version, 3);
+    }
+
+    #[test]
+    fn stalled_calls_are_judged_by_number_and_by_share_of_the_limit() {
+        let policy = Policy::builder().max_in_flight(10).stall_after(std::time::Duration::from_secs(1));
+        let policy = policy.stalled_calls(4).stalled_share(0.25).build().unwrap();
+        let met = |stalled, limit| {
+            let evidence = Evidence::judge_stalled(&policy, 2, (stalled, limit), || (7, Counts::default()))?;
+            assert_eq!((evidence.stalled, evidence.streak, evidence.policy_version), (stalled, 7, 2));
+            Some(evidence.met.iter().map(|met| (met.rule, met.count, met.calls, met.threshold)).collect::<Vec<_>>())
+        };
+        let (calls, share) = (Rule::StalledCalls, Rule::StalledShare);
+        assert_eq!(met(2, 10), None);
+        assert_eq!(met(3, 10), Some(vec![(share, 3, 10, 2_500)]));
+        assert_eq!(met(4, 10), Some(vec![(calls, 4, 10, 4), (share, 4, 10, 2_500)]));
+        assert_eq!(met(4, 17), Some(vec![(calls, 4, 17, 4)]));
+        // A limit of 0 by hand.
+        assert_eq!((met(0, 0), met(1, 0)), (None, Some(vec![(share, 1, 0, 2_500)])));
     }
 
     #[test]

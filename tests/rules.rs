@@ -26,6 +26,7 @@ mod rules {
     mod retry_after;
     mod snapshots;
     mod spans;
+    mod stalls;
     mod subscriptions;
     mod tenants;
     mod time;

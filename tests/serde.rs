@@ -17,6 +17,7 @@ fn full() -> PolicyBuilder {
     let rules = Policy::builder().max_in_flight(64).consecutive_failures(5).window(Window::time(secs(10)).buckets(20));
     let rules = rules.normal_share(0.8).sheddable_share(0.5).max_waiting(9).max_wait(ms(50));
     let rules = rules.min_calls(20).failure_rate(0.25).failures(50).slow_call(ms(1_500)).slow_rate(0.8);
+    let rules = rules.stall_after(ms(2_000)).stalled_calls(20).stalled_share(0.5);
     let waits = rules.open_wait(ms(2_500)).backoff(1.5).open_wait_max(secs(90)).jitter(0.2);
     waits
         .max_probes(2)
@@ -95,6 +96,9 @@ fn a_file_as_people_write_it() {
         failures = 50
         slow_call = "1s 500ms"
         slow_rate = 0.8
+        stall_after = "2s"
+        stalled_calls = 20
+        stalled_share = 0.5
         open_wait = "2s 500ms"
         backoff = 1.5
         open_wait_max = "1m 30s"
@@ -111,7 +115,8 @@ fn a_file_as_people_write_it() {
     let expected = json!({
         "max_in_flight": 64, "normal_share": 0.8, "sheddable_share": 0.5, "max_waiting": 9, "max_wait": "50ms",
         "consecutive_failures": 5, "window": { "time": "10s", "buckets": 20 }, "min_calls": 20,
-        "failure_rate": 0.25, "failures": 50, "slow_call": "1s 500ms", "slow_rate": 0.8, "open_wait": "2s 500ms",
+        "failure_rate": 0.25, "failures": 50, "slow_call": "1s 500ms", "slow_rate": 0.8, "stall_after": "2s",
+        "stalled_calls": 20, "stalled_share": 0.5, "open_wait": "2s 500ms",
         "backoff": 1.5, "open_wait_max": "1m 30s", "jitter": 0.2, "max_probes": 2, "successes_to_close": 4,
         "probe_lease": "30s", "on_abandon": { "failure_after": "750ms" }, "ignored_probes": 7,
         "adaptive": { "algorithm": "gradient", "tolerance": 1.5, "min": 2, "start": 16 }
@@ -287,7 +292,7 @@ fn a_transition_as_json() {
         "incarnation": 1, "at_ms": 1_234, "wall_ms": wall,
         "evidence": {
             "met": [{ "rule": "failure_rate", "count": 5, "calls": 5, "threshold": 5_000 }],
-            "streak": 0, "calls": 5, "failures": 5, "slow": 0, "policy_version": 0
+            "streak": 0, "calls": 5, "failures": 5, "slow": 0, "stalled": 0, "policy_version": 0
         }
     });
     assert_eq!(trip, expected);

@@ -121,6 +121,8 @@ fn every_policy_field_out_of_range_is_told_with_its_line_and_range() {
     let both = format!("{GOOD}slow_call = \"3s\"\nslow_rate = 1.5");
     only(&both, 15, "target.core-banking.slow_rate", &["1.5", "above 0"]);
     only(&format!("{GOOD}slow_rate = 0.5"), 14, "target.core-banking.slow_rate", &["0.5", "slow_call"]);
+    only(&format!("{GOOD}stalled_calls = 2"), 14, "target.core-banking.stalled_calls", &["2", "stall_after"]);
+    only(&format!("{GOOD}stall_after = \"1ms\""), 14, "target.core-banking.stall_after", &["1ms", "50ms"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub mod desk;
 pub mod hall;
 pub mod ledger;
 pub mod room;
+pub mod running;
 pub mod scenes;
 pub mod twins;
 pub mod waits;

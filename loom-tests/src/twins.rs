@@ -7,6 +7,7 @@ mod gate;
 mod ledger;
 mod lodging;
 mod refusals;
+mod running;
 mod shelf;
 mod timed;
 mod waiting;
@@ -18,6 +19,7 @@ pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
 pub use ledger::{Fault, Signed};
 pub use lodging::{Lapse, Lodging};
 pub use refusals::{Slate, Slip};
+pub use running::{Drift, Drifting};
 pub use shelf::{Haste, Shelf};
 pub use timed::{
     Slack, Timed, a_failure_after_the_judgement, a_failure_and_the_last_call, a_policy_after_the_judgement,

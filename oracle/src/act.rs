@@ -63,6 +63,7 @@ impl Driver<'_> {
                 let (pass, token) = self.permits.get_mut(usize::from(permit).checked_rem(count)?)?;
                 let Pass::Owned(owned) = pass else { return None };
                 owned.touch();
+                self.naive.at(token.place, |target| target.counts_out(token));
                 token.answered.get_or_insert(now);
                 token.alive = Some(now);
             }
@@ -94,7 +95,7 @@ impl Driver<'_> {
                 Stay::Borrowed(held) => std::mem::forget(held),
                 stay @ Stay::Owned(_) => self.buried_held.push(stay),
             },
-            Op::Advance { span } => self.advance(span)?,
+            Op::Advance { span } | Op::Leap { span } => self.advance(span)?,
             Op::SetPolicy { key, policy } => self.set_policy(name(key), policy),
             Op::SetLimit { key, limit } => {
                 let (key, limit) = (name(key), [0, 1, 2, 5, 129, 1_000, u32::MAX][usize::from(limit) % 7]);
@@ -128,6 +129,12 @@ impl Driver<'_> {
             }
             Op::Sweep => assert_eq!(self.real.sweep(), self.naive.sweep(), "swept"),
             Op::Snapshots => {
+                // In the order of their places.
+                for place in 0..self.naive.places.len() {
+                    if self.naive.keys.get(&self.naive.places[place].key) == Some(&place) {
+                        self.naive.at(place, |target| target.judge_running(now));
+                    }
+                }
                 let mut keys: Vec<u8> = self.real.snapshots().iter().map(|(key, _)| **key).collect();
                 keys.sort_unstable();
                 assert!(keys.iter().eq(self.naive.keys.keys()), "snapshots of {keys:?}");
@@ -163,6 +170,18 @@ impl Driver<'_> {
                 self.permits.push((pass, token));
             }
             (Err(rejection), Err(expected)) => {
+                let now = self.naive.now;
+                let expected = match (rejection, expected) {
+                    // It may have tripped the target just now, and have heard of the wait before anybody saw it.
+                    (Rejection::Open { retry_after }, Rejection::Open { .. }) => {
+                        let target = &mut self.naive.places[self.naive.keys[&key]];
+                        target.learn(Some(retry_after), now);
+                        Rejection::Open {
+                            retry_after: Duration::from_nanos(target.due(now).unwrap_or(0).saturating_sub(now)),
+                        }
+                    }
+                    _ => expected,
+                };
                 assert_eq!(rejection, expected, "refusal of {key}");
                 *self.tally.rejections.entry(rejection.reason()).or_default() += 1;
             }

@@ -26,6 +26,7 @@ fn news(transition: &Transition<u8>) -> News {
             met: evidence.met.iter().map(|met| (met.rule, met.count, met.calls, met.threshold)).collect(),
             streak: evidence.streak,
             counts: Counts { calls: evidence.calls, failures: evidence.failures, slow: evidence.slow },
+            stalled: evidence.stalled,
             policy_version: evidence.policy_version,
         }),
     }
@@ -58,6 +59,7 @@ pub(crate) fn snapshot(shown: &Snapshot, target: &Target, now: u64) {
     same((shown.probes_in_flight, shown.probe_successes) == (probes, successes), "probes and successes");
     same(shown.reopens == target.reopens, "reopens");
     same((shown.in_flight, shown.limit) == (target.in_flight, target.limit), "in flight and limit");
+    same(shown.stalled == target.stalled(now), "stalled");
     same(shown.streak == streak, "streak");
     same(window == expected, "window");
     same(shown.totals == target.totals, "totals");

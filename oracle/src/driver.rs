@@ -115,6 +115,15 @@ impl<'e> Driver<'e> {
             return; // Nothing there to do it to.
         }
         self.tally.kinds[op.kind()] += 1;
+        // Whoever looks judges, so the looks come before what was heard is compared.
+        let looks = !matches!(op, Op::Leap { .. });
+        let places: Vec<_> = self.naive.keys.clone().into_iter().filter(|_| looks).collect();
+        let now = self.naive.now;
+        let look = |(key, place): &(u8, usize)| {
+            self.naive.at(*place, |target| target.judge_running(now));
+            self.real.snapshot(key).unwrap_or_else(|| panic!("{key} is unknown"))
+        };
+        let snapshots: Vec<_> = places.iter().map(look).collect();
         let heard: Vec<_> = std::mem::take(&mut *self.heard.lock().expect("no listener panics"));
         let told = std::mem::take(&mut self.naive.news);
         compare::transitions(&heard, &told);
@@ -123,9 +132,7 @@ impl<'e> Driver<'e> {
         for news in &told {
             *self.tally.causes.entry(news.cause.as_str()).or_default() += 1;
         }
-        let now = self.naive.now;
-        for (key, place) in self.naive.keys.clone() {
-            let snapshot = self.real.snapshot(&key).unwrap_or_else(|| panic!("{key} is unknown"));
+        for ((_, place), snapshot) in places.into_iter().zip(snapshots) {
             let target = &mut self.naive.places[place];
             target.learn(snapshot.reopen_in, now);
             compare::snapshot(&snapshot, target, now);

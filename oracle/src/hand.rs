@@ -45,7 +45,13 @@ impl Target {
         if before.limit != after.limit {
             self.limit = after.limit;
         }
+        // Once on and then off: who counted then may still come.
+        self.has_counted |= before.stall_ms.is_some() && before.stall_ms != after.stall_ms;
         let Phase::Closed(window) = &mut self.phase else { return };
+        let has_other_ticks = after.stall_ms.is_some() && before.stall_ms != after.stall_ms;
+        if has_other_ticks && self.has_counted {
+            return self.go(self.fresh(now), Cause::PolicyChanged, now, None);
+        }
         if before.streak.is_some() != after.streak.is_some() {
             window.streak = 0;
         }
@@ -79,6 +85,7 @@ impl Target {
     pub(crate) fn next(&self, key: u8, incarnation: u64, terms: Rc<Terms>) -> Self {
         let mut next = Self::new(self.twin, key, self.place, incarnation, terms);
         (next.phase, next.generation, next.newest_ms) = (self.phase.clone(), self.generation, self.newest_ms);
+        next.has_counted = self.has_counted;
         next
     }
 }

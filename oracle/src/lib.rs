@@ -12,7 +12,7 @@
 //! | `op.rs` | what can be done: one enum for both engines |
 //! | `rules.rs` | the settings of a target, and the waits that follow from them |
 //! | `window.rs` | the calls that a target remembers, in a queue |
-//! | `target.rs`, `settle.rs`, `hand.rs` | one target: who may enter, what an ending does, what is done by hand |
+//! | `target.rs`, `settle.rs`, `stall.rs`, `hand.rs` | one target: who may enter, what an ending does, what hangs, what is done by hand |
 //! | `engine.rs` | which targets there are, and who may be forgotten |
 //! | `driver.rs`, `act.rs`, `compare.rs` | both engines side by side |
 
@@ -24,6 +24,7 @@ mod hand;
 mod op;
 mod rules;
 mod settle;
+mod stall;
 mod tally;
 mod target;
 mod window;
@@ -58,11 +59,17 @@ pub enum Twin {
     EvictsPinned,
     /// Calls that matter less may use the whole limit.
     ShedsNobody,
+    /// A call has stalled a tick too early.
+    StallsEarly,
+    /// Calls that hang in one generation count in the next.
+    KeepsRunning,
+    /// Callers don't judge, only snapshots do.
+    JudgesOnlyWhenShown,
 }
 
 impl Twin {
     /// Every broken one.
-    pub const BROKEN: [Self; 10] = [
+    pub const BROKEN: [Self; 13] = [
         Self::TripsAboveTheRate,
         Self::WaitsTooLong,
         Self::ProbesWhileFull,
@@ -73,5 +80,8 @@ impl Twin {
         Self::ForgetsInFlight,
         Self::EvictsPinned,
         Self::ShedsNobody,
+        Self::StallsEarly,
+        Self::KeepsRunning,
+        Self::JudgesOnlyWhenShown,
     ];
 }

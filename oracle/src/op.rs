@@ -64,7 +64,7 @@ pub enum Span {
     Millis(u16),
     Seconds(u16),
     Days(u16),
-    /// To the end of a target's wait or lease, or of its present bucket.
+    /// To the end of a target's wait or lease, to when its next call has stalled, or to the end of its present bucket.
     Until(u8),
     /// One nanosecond less than that.
     Before(u8),
@@ -137,10 +137,14 @@ pub enum Op {
         grip: Grip,
         is_sheddable: bool,
     },
+    /// As `Advance`, and nobody looks before the next operation.
+    Leap {
+        span: Span,
+    },
 }
 
 /// The names of the operations, in the order of [`Op::kind`].
-pub const KINDS: [&str; 20] = [
+pub const KINDS: [&str; 21] = [
     "admit",
     "settle",
     "drop",
@@ -161,6 +165,7 @@ pub const KINDS: [&str; 20] = [
     "sweep",
     "snapshots",
     "admit below",
+    "leap",
 ];
 
 impl Op {
@@ -186,6 +191,7 @@ impl Op {
             Self::Sweep => 17,
             Self::Snapshots => 18,
             Self::AdmitBelow { .. } => 19,
+            Self::Leap { .. } => 20,
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Draft {
     pub abandon: u8,
     pub ignored: u8,
     pub shares: u8,
+    pub stall: u8,
+    pub stalled: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,9 @@ pub(crate) struct Rules {
     pub(crate) failures: Option<u64>,
     pub(crate) slow_ms: Option<u64>,
     pub(crate) slow_rate_bp: Option<u64>,
+    pub(crate) stall_ms: Option<u64>,
+    pub(crate) stalled_calls: Option<u64>,
+    pub(crate) stalled_share_bp: Option<u64>,
     pub(crate) wait_ms: u64,
     backoff_milli: u64,
     pub(crate) longest_ms: u64,
@@ -111,9 +116,13 @@ impl Rules {
         let backoff_milli = pick(&[1_000, 1_500, 2_000, 3_000, 1_000_000], draft.backoff);
         // A constant wait can't reach anything longer.
         let longest = if backoff_milli == 1_000 { 1 } else { pick(&[1, 2, 5, 100], draft.longest) };
+        let limit = pick(&[1, 2, 3, 130, 700, UNLIMITED], draft.limit);
+        let stall_ms = (!draft.stall.is_multiple_of(3)).then(|| pick(&[50, 80, 81, 1_000, 60_000], draft.stall / 3));
+        let has_share = limit != UNLIMITED && !draft.stalled.is_multiple_of(3);
+        let has_number = !has_share || draft.stalled % 3 == 1;
         let slow_ms = draft.slow_ms.is_multiple_of(3).then_some(u64::from(draft.slow_ms) + 1);
         Self {
-            limit: pick(&[1, 2, 3, 130, 700, UNLIMITED], draft.limit),
+            limit,
             streak: draft.streak.is_multiple_of(3).then_some(u64::from(draft.streak) / 3 % 6 + 1),
             shape,
             min_calls: u64::from(draft.min_calls) % most_calls + 1,
@@ -122,6 +131,11 @@ impl Rules {
                 .then(|| u64::from(draft.failures) / 4 % most_calls + 1),
             slow_ms,
             slow_rate_bp: slow_ms.filter(|_| has_window).map(|_| rate(draft.slow_rate)),
+            stall_ms,
+            stalled_calls: stall_ms
+                .filter(|_| has_number)
+                .map(|_| u64::from(draft.stalled) / 3 % u64::from(limit.min(4)) + 1),
+            stalled_share_bp: stall_ms.filter(|_| has_share).map(|_| rate(u16::from(draft.stalled) / 3)),
             wait_ms,
             backoff_milli,
             longest_ms: (wait_ms * longest).min(YEAR_MS),
@@ -179,6 +193,15 @@ impl Rules {
         if let Some(rate_bp) = self.slow_rate_bp {
             policy = policy.slow_rate(share(rate_bp));
         }
+        if let Some(stall_ms) = self.stall_ms {
+            policy = policy.stall_after(ms(stall_ms));
+        }
+        if let Some(calls) = self.stalled_calls {
+            policy = policy.stalled_calls(calls as u32);
+        }
+        if let Some(share_bp) = self.stalled_share_bp {
+            policy = policy.stalled_share(share(share_bp));
+        }
         policy = match self.abandon {
             Abandon::Unset => policy,
             Abandon::Ignore => policy.on_abandon(OnAbandon::Ignore),
@@ -213,7 +236,7 @@ impl Rules {
 
     /// Whether a call's start is noted, because something is judged by how long it ran (R13).
     pub(crate) fn times_calls(&self) -> bool {
-        self.slow_ms.is_some() || matches!(self.abandon, Abandon::FailureAfter(_))
+        self.slow_ms.is_some() || self.stall_ms.is_some() || matches!(self.abandon, Abandon::FailureAfter(_))
     }
 
     /// How long anything that a target remembers can matter (R19).

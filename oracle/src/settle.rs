@@ -18,7 +18,8 @@ pub(crate) enum Ending {
 
 impl Target {
     /// Records how a call ended; its place in the bulkhead stays taken.
-    pub(crate) fn record(&mut self, token: Token, ending: Ending, now: u64) -> Settled {
+    pub(crate) fn record(&mut self, mut token: Token, ending: Ending, now: u64) -> Settled {
+        self.counts_out(&mut token);
         let outcome = self.outcome(token, ending, now);
         let is_verdict = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure));
         let ran = token.started.map(|started| token.answered.unwrap_or(now) - started);
@@ -118,7 +119,7 @@ impl Target {
             met.push((Rule::SlowRate, counts.slow, counts.calls, rules.slow_rate_bp?));
         }
         let policy_version = self.policy_version;
-        (!met.is_empty()).then_some(Proof { met, streak, counts, policy_version })
+        (!met.is_empty()).then_some(Proof { met, streak, counts, stalled: 0, policy_version })
     }
 
     fn probe_ended(&mut self, outcome: Outcome, ending: Ending, slow: bool, now: u64) {

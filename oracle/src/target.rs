@@ -12,7 +12,7 @@ use crate::window::{Counts, Window};
 pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
 const NANOS_PER_S: u64 = 1_000_000_000;
 /// Where ticks stand still, 2.18 and 2.13 years from the start: waits and leases that end later are over by then.
-const LAST_MS: u64 = (1 << 36) - 1;
+pub(crate) const LAST_MS: u64 = (1 << 36) - 1;
 const LAST_S: u64 = (1 << 26) - 1;
 const GENERATIONS: u32 = 1 << 20;
 
@@ -63,6 +63,8 @@ pub(crate) struct Token {
     pub(crate) started: Option<u64>,
     pub(crate) answered: Option<u64>,
     pub(crate) alive: Option<u64>,
+    /// Whether it is counted among the running calls of its generation.
+    pub(crate) is_watched: bool,
 }
 
 /// Why a CLOSED target opened: rule, count, calls and threshold of all that was met, and what was counted.
@@ -71,6 +73,7 @@ pub(crate) struct Proof {
     pub(crate) met: Vec<(portcullis::Rule, u64, u64, u64)>,
     pub(crate) streak: u64,
     pub(crate) counts: Counts,
+    pub(crate) stalled: u64,
     pub(crate) policy_version: u32,
 }
 
@@ -107,6 +110,12 @@ pub(crate) struct Target {
     pub(crate) refusals: Refusals,
     /// The newest bucket of any window that this place had.
     pub(crate) newest_ms: Option<u64>,
+    /// When the calls of this generation that run began, if they are counted.
+    pub(crate) running: Vec<u64>,
+    /// The tick in which a caller last judged them.
+    pub(crate) judged: Option<u64>,
+    /// Whether this place ever counted running calls.
+    pub(crate) has_counted: bool,
     pub(crate) is_configured: bool,
     pub(crate) handles: u32,
     /// What moved when the sweeper last saw something new, and when that was.
@@ -134,6 +143,9 @@ impl Target {
             totals: Totals::default(),
             refusals: Refusals::default(),
             newest_ms: None,
+            running: Vec::new(),
+            judged: None,
+            has_counted: false,
             is_configured: false,
             handles: 0,
             sighting: None,
@@ -158,6 +170,7 @@ impl Target {
         match &self.phase {
             Phase::Open { reopen_ms, .. } => Some(reopen_ms * NANOS_PER_MS),
             Phase::HalfOpen { lease_end_s, .. } => Some(lease_end_s * NANOS_PER_S),
+            Phase::Closed(_) if self.stalls_at(now).is_some() => self.stalls_at(now),
             Phase::Closed(window) => {
                 let end = window.bucket_end(self.terms.rules.shape, now / NANOS_PER_MS);
                 end.map(|end_ms| end_ms * NANOS_PER_MS)
@@ -183,6 +196,10 @@ impl Target {
     pub(crate) fn go(&mut self, to: Phase, cause: Cause, now: u64, proof: Option<Proof>) {
         let from = self.phase.state();
         self.phase = to;
+        self.judged = None;
+        if self.twin != Twin::KeepsRunning {
+            self.running.clear();
+        }
         self.generation = (self.generation + 1) % GENERATIONS;
         self.sequence += 1;
         self.news.push(News {
@@ -199,6 +216,9 @@ impl Target {
     }
 
     pub(crate) fn admit(&mut self, now: u64, is_async: bool, priority: Priority) -> Result<Token, Rejection> {
+        if let Some(rejection) = self.judged_by_caller(now) {
+            return Err(rejection);
+        }
         let rules = &self.terms.rules;
         let room = if self.twin == Twin::ShedsNobody { self.limit } else { rules.room(priority, self.limit) };
         let has_room = self.in_flight < room;
@@ -254,8 +274,9 @@ impl Target {
         self.in_flight += 1;
         self.totals.admitted += 1;
         let started = (is_async || self.terms.rules.times_calls()).then_some(now);
+        let is_watched = self.begins(now);
         let (place, generation) = (self.place, self.generation);
-        Ok(Token { place, generation, is_probe, is_async, started, answered: None, alive: None })
+        Ok(Token { place, generation, is_probe, is_async, started, answered: None, alive: None, is_watched })
     }
 
     /// Learns the engine's draw: any whole millisecond between the least and the longest wait will do.

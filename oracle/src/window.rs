@@ -33,6 +33,10 @@ impl Window {
         Self { begun_ms, calls: VecDeque::new(), streak: 0 }
     }
 
+    pub(crate) fn begun_ms(&self) -> u64 {
+        self.begun_ms
+    }
+
     fn bucket(&self, shape: Shape, now_ms: u64) -> u64 {
         match shape {
             Shape::None | Shape::Calls(_) => 0,

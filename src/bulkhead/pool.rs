@@ -87,6 +87,13 @@ impl Word {
         OPEN.get(self.0)
     }
 
+    /// Whether the limit is reached, no magazine is open and the slot isn't retired. Any bit above the limit makes more of it than can be out.
+    #[must_use]
+    #[inline]
+    pub const fn is_full_for_sure(self) -> bool {
+        self.out() >= self.0 >> LIMIT.start()
+    }
+
     #[must_use]
     pub const fn is_retired(self) -> bool {
         RETIRED.get(self.0) == 1

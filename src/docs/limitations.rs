@@ -11,6 +11,9 @@
 //!   answer with a `content-length` whose body type doesn't know that it is empty counts as abandoned, not as a success.
 //! - A window of time is read bucket by bucket. It covers its length less at most one bucket, and may miss or hold outcomes that are being
 //!   recorded while it is summed. Each stripe counts 16,777,215 calls in a bucket and then stands still there, failures with it.
+//! - A call counts as stalled up to an eighth of `stall_after` late, never early. While a stripe needs a bucket for another tick, what is
+//!   left in it may be missed by whoever looks just then, and is never counted twice. A clock that steps back by more than
+//!   `stall_after` leaves calls uncounted until it has caught up.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
 //! - A critical call that doesn't wait is told `Saturated` while others do, also where a permit has just been given back: it is theirs.
@@ -22,7 +25,7 @@
 //! - A refusal by a slot that is handed to another key just then may be counted for that one. The answer itself is never another key's.
 //! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.
 //! - The lease of a probe ends on a whole second, so up to one second late. Waits end on a whole millisecond.
-//! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once and windows of time stand still: rebuild the
+//! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once, windows of time stand still and nothing stalls: rebuild the
 //!   engine once a year.
 //! - A snapshot is consistent in each word, not between them; see [`Snapshot`](crate::Snapshot).
 //!
@@ -54,7 +57,7 @@
 //!
 //! Asking through a [`Target`](crate::Target) and settling: no lock, but where calls wait: whoever joins or leaves the queue, and whoever gives a permit
 //! back meanwhile, take its lock for a few instructions, and an entry of it is allocated. A healthy target with a window of calls, or none, allocates nothing.
-//! The first failure, slow-call rule or window of time of a target allocates a block once, each stripe's calls and each 8 buckets of failures
+//! The first failure, slow-call rule, stall rule or window of time of a target allocates a block once, each stripe's calls and each 8 buckets of failures
 //! once, and threads that meet on a target its stripes once. A keyed [`admit`](crate::Engine::admit) of a key that the thread remembers takes no lock and writes no line that
 //! threads share; of another it takes the read lock of a map shard, and may copy the key. Transitions, changes by hand, snapshots, sweeps and new keys
 //! take locks of their own, never while user code runs.

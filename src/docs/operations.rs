@@ -29,9 +29,27 @@
 //! # Choosing rules
 //!
 //! A window of time with `min_calls` never judges a target with fewer calls than that in its length: give it `consecutive_failures` as well.
-//! Calls that hang without a timeout are no evidence while they hang; `max_in_flight` bounds what they hold. `probe_lease` must be longer
-//! than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
+//! Calls that hang are no evidence while they hang, unless there is a stall rule; `max_in_flight` bounds what they hold. `probe_lease` must be
+//! longer than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
 //! every call in the window was slow.
+//!
+//! # Slow is worse than down
+//!
+//! A target that is down answers at once, and the breaker opens within calls. One that hangs gives no sign until its callers' timeout, and by
+//! then holds as many of them as come in that time. With `stall_after` calls are counted while they run, and the target trips when
+//! `stalled_calls` of them, or `stalled_share` of the limit, have been running for that long.
+//!
+//! - Choose `stall_after` well above what healthy calls take at their slowest, and well below the timeout: with a timeout of 10 s and a
+//!   99.9th percentile of 800 ms, 2 s. It trips up to an eighth later, never earlier.
+//! - Choose a number that isn't met by the few calls that are always slow, or a share such as a half of `max_in_flight`.
+//! - It is judged by the first caller of each eighth of `stall_after` (of each stripe), also where the bulkhead is full, and by each
+//!   [`snapshot`](crate::Engine::snapshot). Whoever notices is refused, as all after it. With no caller nothing happens, and nobody is hurt.
+//! - What counts is the permit: from when it is granted (in the `tower` module: from the first poll) until it is settled, dropped or
+//!   [recorded](crate::Permit::record), or until the first [sign of life](crate::OwnedPermit::touch). A body that is read slowly is no stall.
+//! - Long polls and streams: record their verdict at the headers, or leave the rule off. A leaked permit counts until the target trips.
+//! - Calls that still hang when the target closes again don't trip it a second time: they say nothing new. So do calls that were granted before
+//!   the rule was there. Another `stall_after` starts empty: in CLOSED it begins a new generation, window and all.
+//! - Probes aren't judged by it: their lease is.
 //!
 //! # What matters more
 //!
@@ -55,7 +73,7 @@
 //! | clock | [`Clock::coarse`](crate::Clock::coarse) with windows of time and for targets that are often open, unless waits of few milliseconds matter. Windows of calls read no clock while a target is closed |
 //! | limit | [`UNLIMITED`](crate::UNLIMITED), or 128 for each stripe (as many as cores, rounded up to a power of two) and more: below that every call goes through one word. A target that is called by one thread at a time has one stripe |
 //! | priorities | those with a share of 1 take the same path as critical calls. The others go by the word that all threads share, and sweep the stripes' stashes when their share is reached |
-//! | rules | `slow_call`, `on_abandon` and an adaptive limit stamp each call's start and end: two readings of the clock, and each success asks the policy |
+//! | rules | `slow_call`, `on_abandon` and an adaptive limit stamp each call's start and end: two readings of the clock, and each success asks the policy. `stall_after` stamps the start, and writes one word more at the start and one at the end, on the caller's own stripe |
 //!
 //! Numbers: the README, and `cores` in `benches/peers` for your machine.
 //!
@@ -63,8 +81,9 @@
 //!
 //! On 64-bit machines a target is 256 bytes, four cache lines, beside its key (kept twice) and the map's entry. Its first failure or held
 //! call makes a block of 192 bytes more, as do a slow-call rule and a window of time. That takes 128 bytes more for each stripe with calls
-//! in up to 12 buckets, 416 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
-//! An [adaptive](crate::docs::adaptive) limit takes 384 bytes, and 128 for each further stripe. The first call that
+//! in up to 11 buckets, 424 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
+//! A stall rule takes 256 bytes for each stripe, 128 of them shared with a window of time. An [adaptive](crate::docs::adaptive) limit takes
+//! 384 bytes, and 128 for each further stripe. The first call that
 //! waits makes a block of 64 bytes; those who wait take about 30 bytes each in a tree of theirs while they do, its first node 280. A target on whose words
 //! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.

@@ -60,6 +60,13 @@
 //! | `brief.set` | store | Release | `brief.read` | as above | signs: a policy carries what its setter wrote |
 //! | `coarse.read`, `coarse.refresh` | load, `fetch_max` | Relaxed | - | a number by itself, which coherence keeps from going back; the clock of a model stands still | nothing to weaken |
 //! | `salt` | load, store | Relaxed | - | as `magazine.reset` | nothing to weaken |
+//! | `stall.read` | load, lost CAS | Acquire | `stall.write` | the gate read next is no older than the one whose generation the word carries, as for `bucket.read` | stalls: a call of an earlier generation takes nothing of the next |
+//! | `stall.write` | CAS | AcqRel | `stall.read` | R: as above. A: note 19 | A: -. R: stalls: a call of an earlier generation takes nothing of the next |
+//! | `stall.older_read` | load, lost CAS | Acquire | `stall.older_write` | whoever sees what moved here no longer finds it in its bucket; the gate, as above | stalls: a call that moves to the older ones is counted once at most |
+//! | `stall.older_write` | CAS | AcqRel | `stall.older_read` | R: as above. A: note 19 | A: -. R: stalls: a call that moves to the older ones is counted once at most |
+//! | `stall.judged` | load, store | Relaxed | - | a note of a stripe to itself; whoever misses it judges once more | nothing to weaken |
+//! | `stall.width_read` | load | Acquire | `stall.width_set` | whoever sees a width finds the generations over that had another; note 20 | - |
+//! | `stall.width_set` | store | Release | `stall.width_read` | as above | - |
 //! | `terms.read` | load | Acquire | `terms.set` | an index is stored after its policy is in the arena; note 8 | - |
 //! | `terms.set` | store | Release | `terms.read` | as above | - |
 //! | `sequence.read` | load | Acquire | `sequence.widen` | the widest number; note 9 | - |
@@ -149,6 +156,14 @@
 //!     since nobody else lowers it, and what was added meanwhile stays. A load that is stale takes less now and the rest the next time. That the
 //!     limit moves once at the end of a window, and never after one set by hand, rests on that lock alone: both are done, and the end is
 //!     looked at again, while it is held.
+//! 19. As for a bucket's count in note 1: the word was loaded with Acquire before the CAS, or by the CAS that was lost. A bucket that has come back to
+//!     equal bits meanwhile counts the same calls of the same tick, so what is moved is right either way. Kept, for the likeness.
+//! 20. A width is one generation's. Its setter stores none, moves or rewrites the gate (AcqRel), and then stores the next. Who enters loads the gate
+//!     and then the width. If its gate is of a generation that came after the setter's write, it has seen "none" by that, since
+//!     each mover of the gate continues the release sequence: it finds none, or the next width. If it is an older one and the width is
+//!     the next (Acquire), the gate is past it: what it counts is in words of a generation that is over, and a trip of that is stale. Relaxed,
+//!     it could find the gate it knows still there as it resets a word of another generation. No model catches that, for the reset needs a
+//!     word of a third generation.
 //!
 //! 18. That nobody waits in vain is one word's order: a permit is given back before `waiting` is set, and the CAS that would set it finds the
 //!     permit, or after it, and the giver's own read-modify-write returns the bit. The bit is set, and cleared, under the queue's lock; whoever

@@ -11,6 +11,7 @@
 //! | probe | a permit granted in HALF_OPEN |
 //! | generation | a number that every state change advances; a permit carries the one it was granted in |
 //! | stale | settled in another generation than it was granted in: releases its permit, changes nothing else |
+//! | stalled | still running, `stall_after` after its permit was granted |
 //! | transition | one state change; each has a gapless number among those of its target |
 //! | priority | how much a call matters: critical, normal or sheddable |
 //! | share | the part of the limit at which calls of a priority stop; those beyond are shed |

@@ -220,7 +220,7 @@ impl<K: Key> Engine<K> {
         if slot.words.epoch() == place.epoch {
             return Some((slot, token));
         }
-        slot.words.cancel();
+        slot.words.cancel(token);
         None
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Engine, Key};
 use crate::cache::Place;
 use crate::event::{Cause, Transition};
-use crate::gate;
+use crate::gate::{self, State};
 use crate::outcome::{Outcome, Settled};
 use crate::permit::Permit;
 use crate::policy::Policy;
@@ -16,7 +16,7 @@ use crate::priority::{Admit, Priority};
 use crate::rejection::Rejection;
 use crate::slot::{Slot, Tenant};
 use crate::snapshot::Snapshot;
-use crate::target::{Answer, Change, Ending, Glance, Refused, Signs, Terms, Token};
+use crate::target::{Answer, Change, Ending, Glance, Refused, Signs, Terms, Token, Words};
 use crate::time::{Now, Reading};
 use crate::window::buckets;
 use crate::window::ring::Counted;
@@ -88,7 +88,7 @@ impl<K: Key> Engine<K> {
         if words.epoch() == epoch {
             return Ok(token);
         }
-        words.cancel();
+        words.cancel(token);
         Err(Refused::Retired)
     }
 
@@ -96,6 +96,10 @@ impl<K: Key> Engine<K> {
     pub(super) fn admit_remembered_slowly(&self, slot: &Slot<K>, gate: gate::Word, epoch: u64, how: Admit) -> Answer {
         let is_pinned = || slot.words.epoch() == epoch;
         if gate.lets_pass() {
+            if slot.words.must_judge(|| self.read_clock()) {
+                // Who judges may trip, and the tenant must be there to be reported of: the map's lock keeps it.
+                return Answer::RETIRED;
+            }
             if let Some(limit) = slot.words.refuse_full(is_pinned) {
                 return Answer::saturated(limit);
             }
@@ -118,7 +122,7 @@ impl<K: Key> Engine<K> {
         let mut is_due = false;
         let decide = |slot: &'e Slot<K>| {
             let place = Place { slot: slot.index, epoch: slot.words.epoch() };
-            (slot, place, self.decide(slot, how, || true, &mut is_due))
+            (slot, place, self.decide_kept(slot, how, || true, &mut is_due))
         };
         match self.find_or_make(key, decide) {
             Ok((slot, place, (answer, report))) => {
@@ -140,7 +144,9 @@ impl<K: Key> Engine<K> {
             return Ok(Permit::new(self, slot, token));
         }
         if gate.lets_pass() {
-            if let Some(limit) = slot.words.refuse_full(|| true) {
+            if !slot.words.is_watched()
+                && let Some(limit) = slot.words.refuse_full(|| true)
+            {
                 return Err(Rejection::Saturated { limit });
             }
         } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), || true) {
@@ -155,7 +161,7 @@ impl<K: Key> Engine<K> {
     #[inline(never)]
     pub(super) fn admit_slot_slowly(&self, slot: &Slot<K>, how: Admit) -> Answer {
         let mut is_due = false;
-        let (answer, report) = self.decide(slot, how, || true, &mut is_due);
+        let (answer, report) = self.decide_kept(slot, how, || true, &mut is_due);
         self.tell_and_serve(slot, report, is_due);
         answer
     }
@@ -166,7 +172,41 @@ impl<K: Key> Engine<K> {
         if is_due {
             slot.words.bulkhead.serve();
         }
+        self.turn_away_and_tell(slot, report);
+    }
+
+    /// As [`Self::tell`], after running calls may have been judged under a lock: nobody waits at a target that they tripped.
+    #[inline]
+    pub(crate) fn turn_away_and_tell(&self, slot: &Slot<K>, report: Option<Arc<Transition<K>>>) {
+        if report.as_ref().is_some_and(|report| report.to == State::Open) {
+            slot.words.bulkhead.turn_away();
+        }
         self.tell(report);
+    }
+
+    /// As [`Self::decide`], for a caller that keeps the tenant: it may judge running calls.
+    fn decide_kept(
+        &self,
+        slot: &Slot<K>,
+        how: Admit,
+        is_pinned: impl Fn() -> bool,
+        is_due: &mut bool,
+    ) -> (Answer, Option<Arc<Transition<K>>>) {
+        if slot.words.is_watched()
+            && let Some(refused) = self.judge_first(slot)
+        {
+            return refused;
+        }
+        self.decide(slot, how, is_pinned, is_due)
+    }
+
+    /// The answer, if running calls trip the target.
+    #[cold]
+    #[inline(never)]
+    fn judge_first(&self, slot: &Slot<K>) -> Option<(Answer, Option<Arc<Transition<K>>>)> {
+        let time = Reading::new(|| self.read_clock());
+        let (answer, change) = slot.words.judge_first(self.terms(slot), &time)?;
+        Some((answer.later(self.clock.resolution()), self.describe(slot, change)))
     }
 
     /// Asks a slot and describes what that changed; the caller tells it, and serves if that `is_due`, once it holds no lock.
@@ -178,7 +218,7 @@ impl<K: Key> Engine<K> {
         is_due: &mut bool,
     ) -> (Answer, Option<Arc<Transition<K>>>) {
         let gate = slot.words.gate.load();
-        if gate.lets_pass() && !slot.words.sheds(how.priority) {
+        if gate.lets_pass() && !slot.words.sheds(how.priority) && !slot.words.is_watched() {
             return (slot.words.enter_slowly(gate, how.is_async, || self.read_clock(), is_pinned, is_due), None);
         }
         let time = Reading::new(|| self.read_clock());
@@ -279,15 +319,19 @@ impl<K: Key> Engine<K> {
         (settled, change.and_then(|change| self.describe(slot, change)))
     }
 
-    pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> Snapshot {
+    /// The target as it is once its running calls are judged; the caller keeps the tenant, and tells what that changed once it holds no lock.
+    pub(crate) fn snapshot_slot(&self, slot: &Slot<K>) -> (Snapshot, Option<Arc<Transition<K>>>) {
+        let now = self.read_clock();
+        let change = slot.words.judge_running(self.terms(slot), now);
+        let report = change.and_then(|change| self.describe(slot, change));
         let (terms, (incarnation, adaptive)) = {
             let tenant = slot.tenant();
             let terms = self.terms(slot);
             let shown = |tenant: &Tenant<K>| (tenant.incarnation(), tenant.show_limit(terms.policy, &slot.words));
             (terms, tenant.as_ref().map_or((0, None), shown))
         };
-        let snapshot = Snapshot::take(slot, terms.policy, terms.policy_version, incarnation, self.read_clock());
-        Snapshot { adaptive, ..snapshot }
+        let snapshot = Snapshot::take(slot, terms.policy, terms.policy_version, incarnation, now);
+        (Snapshot { adaptive, ..snapshot }, report)
     }
 
     /// Puts a policy in force for a pinned slot; the report if that emptied a window. Those who wait are to be served after it.
@@ -307,11 +351,17 @@ impl<K: Key> Engine<K> {
         let _ = tenant.adopt_limit(before, after, &slot.words);
         slot.words.adopt(before, after);
         let now = self.read_clock();
-        if before.geometry == after.geometry || slot.words.is_blank(before, now) {
-            return None;
-        }
+        let changes_window = before.geometry != after.geometry && !slot.words.is_blank(before, now);
         let begins = slot.words.beginning(now);
-        let change = slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(begins))?;
+        let change = if slot.words.must_forget_running(before, after) {
+            slot.words.by_hand(Cause::PolicyChanged, now, |word| Words::forget_running(word, begins))
+        } else if changes_window {
+            slot.words.by_hand(Cause::PolicyChanged, now, |word| word.restart(begins))
+        } else {
+            None
+        };
+        slot.words.watch_from_now(after);
+        let change = change?;
         let report = slot.report(change, tenant);
         self.hub.write(slot.index, &report);
         Some(report)

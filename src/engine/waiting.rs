@@ -31,7 +31,7 @@ impl<'e, K: Key> Caller<'e, K> {
         let Self { engine, slot, how, .. } = *self;
         let time = Reading::new(|| engine.read_clock());
         let answered = match &self.ticket {
-            None => match slot.words.admit_or_wait(engine.policy(slot), how, &time, waker) {
+            None => match slot.words.admit_or_wait(engine.terms(slot), how, &time, waker) {
                 Asked::Answered(answered) => answered,
                 Asked::Waits(ticket) => {
                     self.ticket = Some(ticket);

@@ -1,4 +1,5 @@
-//! What a call of a healthy target must know of its policy, in one word: `sheds sheddable | sheds normal | adaptive | calls | streak | timed`.
+//! What a call of a healthy target must know of its policy, in one word:
+//! `watched | sheds sheddable | sheds normal | adaptive | calls | streak | timed`.
 //!
 //! Beside the policy itself, so that the usual call, a success that changes nothing, needn't look it up.
 
@@ -13,7 +14,8 @@ const CALLS: Field = STREAK.above(7);
 const ADAPTIVE: Field = CALLS.above(1);
 const SHEDS_NORMAL: Field = ADAPTIVE.above(1);
 const SHEDS_SHEDDABLE: Field = SHEDS_NORMAL.above(1);
-const _: () = assert!(SHEDS_SHEDDABLE.end() <= 32);
+const WATCHED: Field = SHEDS_SHEDDABLE.above(1);
+const _: () = assert!(WATCHED.end() <= 32);
 
 /// No number of calls: the policy must be asked.
 const ASK: u64 = CALLS.max();
@@ -53,10 +55,22 @@ impl Brief {
         TIMED.get(self.0 as u64) == 1
     }
 
-    /// Whether there is a rule on failures in a row.
+    /// Whether calls are counted while they run; they are timed then.
     #[inline]
-    pub(crate) const fn has_streak(self) -> bool {
-        STREAK.get(self.0 as u64) == 1
+    pub(crate) const fn is_watched(self) -> bool {
+        WATCHED.get(self.0 as u64) == 1
+    }
+
+    /// The same, but that calls aren't counted while they run.
+    #[inline]
+    pub(crate) const fn unwatched(self) -> Self {
+        Self(self.0 & !(WATCHED.one() as u32))
+    }
+
+    /// Whether a success takes a look at more than its window: at failures in a row, or it is counted as running.
+    #[inline]
+    pub(crate) const fn has_streak_or_is_watched(self) -> bool {
+        self.0 as u64 & (STREAK.one() | WATCHED.one()) != 0
     }
 
     /// Whether the limit follows what calls take.
@@ -95,7 +109,7 @@ impl From<&Policy> for Brief {
             Some(Geometry::Calls(calls)) => calls.into(),
             Some(Geometry::Time { .. }) => TIME,
         };
-        let bits = TIMED.set(0, policy.times_calls().into());
+        let bits = WATCHED.set(TIMED.set(0, policy.times_calls().into()), policy.stall.is_some().into());
         let sheds = |priority| policy.share(priority).is_some().into();
         let bits = SHEDS_NORMAL.set(bits, sheds(Priority::Normal));
         let bits = SHEDS_SHEDDABLE.set(bits, sheds(Priority::Sheddable));
@@ -113,7 +127,7 @@ mod tests {
 
     fn brief(policy: PolicyBuilder) -> (bool, bool, Clean) {
         let brief = Brief::from(&policy.build().unwrap());
-        (brief.is_timed(), brief.has_streak(), brief.clean())
+        (brief.is_timed(), brief.unwatched().has_streak_or_is_watched(), brief.clean())
     }
 
     #[test]
@@ -131,6 +145,11 @@ mod tests {
         assert_eq!(brief(adaptive), (true, false, Clean::Ask));
         let abandoned = policy().on_abandon(OnAbandon::FailureAfter(second));
         assert_eq!(brief(abandoned), (true, false, Clean::Calls(100)));
+        let stalls = || policy().stall_after(second).stalled_calls(1);
+        assert_eq!(brief(stalls()), (true, false, Clean::Calls(100)));
+        let is_watched = |policy: PolicyBuilder| Brief::from(&policy.build().unwrap()).is_watched();
+        assert!(is_watched(stalls()) && !is_watched(policy().slow_call(second)));
+        assert!(Brief::from(&stalls().build().unwrap()).has_streak_or_is_watched());
     }
 
     #[test]

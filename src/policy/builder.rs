@@ -95,6 +95,25 @@ pub struct PolicyBuilder {
     #[cfg_attr(
         feature = "serde",
         serde(
+            deserialize_with = "super::file::named::stall_after",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
+    pub(super) stall_after: Option<Duration>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::stalled_calls", skip_serializing_if = "Option::is_none")
+    )]
+    pub(super) stalled_calls: Option<u32>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::stalled_share", skip_serializing_if = "Option::is_none")
+    )]
+    pub(super) stalled_share: Option<f64>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(
             deserialize_with = "super::file::named::open_wait",
             serialize_with = "super::file::duration::serialize",
             skip_serializing_if = "Option::is_none"
@@ -254,6 +273,26 @@ impl PolicyBuilder {
         self
     }
 
+    /// Counts a call that has been running for this long as stalled, within an eighth of it; [`stalled_calls`](Self::stalled_calls) or
+    /// [`stalled_share`](Self::stalled_share) says how many are too many. Longer than any healthy call takes, and shorter than the
+    /// timeout, which would end it.
+    pub fn stall_after(mut self, duration: Duration) -> Self {
+        self.stall_after = Some(duration);
+        self
+    }
+
+    /// Trips when this many calls have stalled.
+    pub fn stalled_calls(mut self, calls: u32) -> Self {
+        self.stalled_calls = Some(calls);
+        self
+    }
+
+    /// Trips when calls that have stalled take this share of the limit in force.
+    pub fn stalled_share(mut self, share: f64) -> Self {
+        self.stalled_share = Some(share);
+        self
+    }
+
     /// Sets the wait between a trip and its first probe.
     pub fn open_wait(mut self, wait: Duration) -> Self {
         self.open_wait = Some(wait);
@@ -338,6 +377,9 @@ impl From<Policy> for PolicyBuilder {
             failures: policy.failures,
             slow_call: policy.slow_call_nanos.map(Duration::from_nanos),
             slow_rate: policy.slow_rate_bp.map(share),
+            stall_after: policy.stall.map(|stall| Duration::from_nanos(stall.after_nanos)),
+            stalled_calls: policy.stall.and_then(|stall| stall.calls),
+            stalled_share: policy.stall.and_then(|stall| stall.share_bp).map(share),
             open_wait: Some(Duration::from_millis(policy.open_wait_ms)),
             backoff: Some(f64::from(policy.backoff_milli) / 1_000.0),
             open_wait_max: Some(Duration::from_millis(policy.open_wait_max_ms)),

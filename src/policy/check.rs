@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::{BASIS_POINTS, Policy, PolicyBuilder, PolicyError, UNLIMITED};
+use super::{BASIS_POINTS, Policy, PolicyBuilder, PolicyError, Stall, UNLIMITED};
 use crate::time::saturating_nanos;
 use crate::window::Geometry;
 
@@ -15,6 +15,9 @@ const DEFAULT_MAX_WAIT: Duration = Duration::from_millis(100);
 const MOST_WAIT: Duration = Duration::from_hours(1);
 /// What the gate's five-bit fields hold.
 const MAX_PROBES: u32 = 31;
+/// Ticks of an eighth of it are wide enough for their counts; see `stall::bucket`.
+const LEAST_STALL: Duration = Duration::from_millis(50);
+const LONGEST_STALL: Duration = Duration::from_hours(24);
 
 impl PolicyBuilder {
     /// Leaves out what `policy`, which these settings build, has by default: another setting may then move it.
@@ -68,6 +71,7 @@ impl PolicyBuilder {
             None => None,
         };
         let (slow_call_nanos, slow_rate_bp) = self.slow(geometry)?;
+        let stall = self.stall(limit)?;
         let jitter = self.jitter.unwrap_or(0.1);
         if !(0.0..=1.0).contains(&jitter) {
             return Err(PolicyError::new("jitter", jitter, "0 to 1"));
@@ -89,6 +93,7 @@ impl PolicyBuilder {
             failures,
             slow_call_nanos,
             slow_rate_bp,
+            stall,
             open_wait_ms,
             backoff_milli,
             open_wait_max_ms,
@@ -157,6 +162,36 @@ impl PolicyBuilder {
             None => geometry.map(|_| parts(1.0, BASIS_POINTS)),
         };
         Ok((Some(saturating_nanos(slow_call)), slow_rate))
+    }
+
+    fn stall(&self, limit: u32) -> Result<Option<Stall>, PolicyError> {
+        let calls = match self.stalled_calls {
+            Some(calls) => Some(whole("stalled_calls", calls, 1, limit.min(UNLIMITED - 1))?),
+            None => None,
+        };
+        let share_bp = match self.stalled_share {
+            Some(share) if limit == UNLIMITED => {
+                return Err(PolicyError::new("stalled_share", share, "left out, or set together with max_in_flight"));
+            }
+            Some(share) => Some(rate("stalled_share", share)?),
+            None => None,
+        };
+        let Some(after) = self.stall_after else {
+            let alone = |field, value: &dyn Display| {
+                Err(PolicyError::new(field, value, "left out, or set together with stall_after"))
+            };
+            return match (self.stalled_calls, self.stalled_share) {
+                (Some(calls), _) => alone("stalled_calls", &calls),
+                (None, Some(share)) => alone("stalled_share", &share),
+                (None, None) => Ok(None),
+            };
+        };
+        let after = within("stall_after", after, LEAST_STALL, LONGEST_STALL)?;
+        if calls.is_none() && share_bp.is_none() {
+            let expected = "left out, or set together with stalled_calls or stalled_share";
+            return Err(PolicyError::new("stall_after", format!("{after:?}"), expected));
+        }
+        Ok(Some(Stall { after_nanos: saturating_nanos(after), calls, share_bp }))
     }
 
     /// Open wait and its maximum in milliseconds, with the factor between them in thousandths.

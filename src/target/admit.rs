@@ -1,6 +1,6 @@
 //! Asking to start: the gate, then a bulkhead permit, then a probe slot.
 
-use super::{Answer, Change, Refused, Token, Words};
+use super::{Answer, Change, Refused, Terms, Token, Words};
 use crate::bulkhead;
 use crate::bulkhead::stripe;
 use crate::event::Cause;
@@ -25,14 +25,22 @@ impl Words {
         if let Some(token) = self.enter(gate, is_async, || time.now()) {
             return (Ok(token), None);
         }
-        let refusal = if gate.lets_pass() {
-            self.refuse_full(|| true).map(Answer::saturated)
-        } else {
+        let refusal = if !gate.lets_pass() {
             self.refuse_waiting(gate, || time.now(), || true).map(Answer::open)
+        } else if self.is_watched() {
+            None
+        } else {
+            self.refuse_full(|| true).map(Answer::saturated)
         };
         let (answer, change) = match refusal {
             Some(answer) => (answer, None),
-            None => self.admit_and_serve(policy, Admit { priority: Priority::Critical, is_async }, time, || true),
+            None => match self.judge_first(Terms { policy, policy_version: 0 }, time) {
+                Some((answer, change)) => {
+                    self.turn_away(change.moved);
+                    (answer, Some(change))
+                }
+                None => self.admit_and_serve(policy, Admit { priority: Priority::Critical, is_async }, time, || true),
+            },
         };
         (answer.told(), change)
     }
@@ -79,8 +87,15 @@ impl Words {
         if !gate.lets_pass() || !self.bulkhead.acquire_stashed(stripe::own()) {
             return None;
         }
-        let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
-        Some(Token::new(gate, false, is_async, started))
+        if !is_async && !self.brief().is_timed() {
+            return Some(Token::new(gate, false, is_async, None));
+        }
+        let started = now();
+        let is_watched = self.is_watched();
+        if is_watched && !self.watch_or_cancel(gate, started) {
+            return None;
+        }
+        Some(Token::new(gate, false, is_async, Some(started)).watched(is_watched))
     }
 
     /// As [`Self::enter`], with a permit from wherever there is one: any answer, where the gate lets calls pass and all may use the whole limit.
@@ -154,7 +169,7 @@ impl Words {
             if is_pinned() {
                 return (Ok(token), None);
             }
-            self.cancel();
+            self.cancel(token);
             return (Err(Refused::Retired), None);
         }
         let refusal = if gate.lets_pass() {
@@ -178,8 +193,23 @@ impl Words {
         refusal
     }
 
-    /// Any answer, as [`Self::admit`]; none but `Retired` if the slot is found not to be `is_pinned`, once the permit would pin it. If it
-    /// `is_due`, the caller serves those who wait once it holds no lock.
+    /// Judges running calls before a caller is answered, if it must: a caller that trips the target is refused by that. It keeps the tenant.
+    pub(crate) fn judge_first<F: Fn() -> Now>(&self, terms: Terms<'_>, time: &Reading<F>) -> Option<(Answer, Change)> {
+        if !self.must_judge(|| time.now()) {
+            return None;
+        }
+        let now = time.now();
+        let Some(change) = self.judge_running(terms, now) else {
+            // Only now: till then others judge as well, so that nobody enters between a judgement and its trip.
+            self.note_judged(now);
+            return None;
+        };
+        let refusal = Refusal::Open { reopen_at: change.moved.to.tick() };
+        Some((self.refused(refusal.told(now), || true), change))
+    }
+
+    /// Any answer but by a judgement of running calls, as [`Self::admit`]; none but `Retired` if the slot is found not to be `is_pinned`, once the
+    /// permit would pin it. If it `is_due`, the caller serves those who wait once it holds no lock.
     pub(crate) fn admit_slowly<F: Fn() -> Now>(
         &self,
         policy: &Policy,
@@ -241,7 +271,9 @@ impl Words {
                 }
             }
             let Some(next) = next else {
-                return (Token::new(gate, false, how.is_async, started()).into(), None);
+                let token = Token::new(gate, false, how.is_async, started());
+                let token = if policy.stall.is_some() { self.watched(gate, token) } else { token };
+                return (token.into(), None);
             };
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,

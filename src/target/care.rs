@@ -54,7 +54,9 @@ impl Words {
 
     /// Goes by another policy. Empties the words that only one of the two has a rule for: they aren't written without one, and speak of
     /// another time.
+    /// Calls that run are counted under the new one once [`Words::watch_from_now`] says so.
     pub fn adopt(&self, before: &Policy, after: &Policy) {
+        self.watch_no_more(before, after);
         self.brief.store(Brief::from(after).bits(), SET_BRIEF);
         let generation = self.gate.load().generation();
         if before.consecutive_failures.is_some() != after.consecutive_failures.is_some() {
@@ -131,6 +133,7 @@ impl Words {
         }
         self.bulkhead.reset_counts();
         self.brief.store(Brief::from(policy).bits(), SET_BRIEF);
+        self.watch_from_now(policy);
         self.salt.store(salt, SALT);
     }
 }

@@ -6,7 +6,7 @@ use crate::bulkhead::stripe;
 use crate::event::Cause;
 use crate::gate::{self, Applied, State};
 use crate::outcome::{Outcome, Settled};
-use crate::policy::brief::Clean;
+use crate::policy::brief::{Brief, Clean};
 use crate::policy::{OnAbandon, Policy};
 use crate::time::{Now, Reading, saturating_nanos};
 use crate::trip::Evidence;
@@ -19,13 +19,18 @@ impl Words {
     /// What a call's end takes, by a glance at the words: a success on a healthy target next to nothing.
     #[inline(always)]
     pub fn glance(&self, token: Token, ending: Ending) -> Glance {
+        self.glance_by(token, ending, |brief| brief)
+    }
+
+    #[inline(always)]
+    fn glance_by(&self, token: Token, ending: Ending, of: impl FnOnce(Brief) -> Brief) -> Glance {
         let Ending::Settled(Outcome::Success) = ending else { return Glance::Further };
         let (gate, generation) = (self.gate.load(), token.generation());
         if token.is_probe() || gate.generation() != generation || gate.state() != State::Closed {
             return Glance::Further;
         }
-        let brief = self.brief();
-        if brief.has_streak() && self.streak.count(generation) > 0 {
+        let brief = of(self.brief());
+        if brief.has_streak_or_is_watched() && (brief.is_watched() || self.streak.count(generation) > 0) {
             return Glance::Further;
         }
         match brief.clean() {
@@ -94,9 +99,10 @@ impl Words {
         terms: impl FnOnce() -> Terms<'a>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
+        let token = self.unwatched(token);
         // The sign before the policy: one that comes later takes it away.
         let mut before = clean::Word::UNSEEN;
-        match self.glance(token, ending) {
+        match self.glance_by(token, ending, Brief::unwatched) {
             Glance::Unchanged => return (Settled::Recorded, None),
             Glance::Timed => match self.count_at_once(token, time.now()) {
                 Counted::Done => return (Settled::Recorded, None),
@@ -112,8 +118,9 @@ impl Words {
             Glance::Further => {}
         }
         let terms = terms();
-        let ran = || token.started().map(|started| signs.answered.unwrap_or_else(|| time.now()).nanos_since(started));
-        let silent = || signs.alive.or(token.started()).map(|since| time.now().nanos_since(since));
+        let started = token.started().filter(|_| !signs.waits);
+        let ran = || started.map(|started| signs.answered.unwrap_or_else(|| time.now()).nanos_since(started));
+        let silent = || signs.alive.or(started).map(|since| time.now().nanos_since(since));
         let outcome = outcome(ending, token.is_async(), silent, terms.policy);
         let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
             && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran().is_some_and(|ran| ran >= slow_call));
@@ -160,7 +167,8 @@ impl Words {
     }
 
     /// Gives a permit back that no call was made with.
-    pub(crate) fn cancel(&self) {
+    pub(crate) fn cancel(&self, token: Token) {
+        let _ = self.unwatched(token);
         self.bulkhead.cancel(stripe::own());
     }
 
@@ -274,10 +282,22 @@ impl Words {
     #[cold]
     #[inline(never)]
     fn trip(&self, generation: u32, policy: &Policy, evidence: Box<Evidence>, now: Now) -> Option<Change> {
+        let change = self.trip_under_lock(generation, policy, evidence, now)?;
+        self.turn_away(change.moved);
+        Some(change)
+    }
+
+    /// The same for a caller that may hold a lock, and [turns those who wait away](Self::turn_away) once it doesn't.
+    pub(super) fn trip_under_lock(
+        &self,
+        generation: u32,
+        policy: &Policy,
+        evidence: Box<Evidence>,
+        now: Now,
+    ) -> Option<Change> {
         let reopen_at = now.tick_after(policy.wait_ms(0, self.draw(generation)));
         match self.gate.apply(|word| word.trip(generation, reopen_at)) {
             Applied::Moved(moved) => {
-                self.turn_away(moved);
                 Some(Change { moved, cause: Cause::from(evidence.rule()), evidence: Some(evidence), at: now })
             }
             // Another outcome tripped on the same window: its report is the only one.

@@ -15,14 +15,20 @@ const ASYNC: Field = PROBE.above(1);
 /// What a refusal has instead of the above.
 const REASON: Field = ASYNC.above(4);
 
+/// When it started, in nanoseconds: 292 years of them.
+const STARTED: Field = Field::lowest(63);
+/// Whether it is counted among the running calls of its generation, by that.
+const WATCHED: Field = STARTED.above(1);
+const _: () = assert!(WATCHED.end() == 64);
+
 /// A call that isn't timed.
-const UNTIMED: u64 = u64::MAX;
+const UNTIMED: u64 = STARTED.max();
 
 /// The right to run one call. Whoever holds it owes the target a settlement and a release.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token {
     grant: u64,
-    /// In nanoseconds.
+    /// `watched | started`.
     started: u64,
 }
 
@@ -47,6 +53,16 @@ impl Token {
         PROBE.get(self.grant) == 1
     }
 
+    #[must_use]
+    pub const fn is_watched(self) -> bool {
+        WATCHED.get(self.started) == 1
+    }
+
+    #[inline]
+    pub(super) const fn watched(self, is_watched: bool) -> Self {
+        Self { started: WATCHED.set(self.started, is_watched as u64), ..self }
+    }
+
     /// Whether dropping it unsettled means what it means for async calls.
     pub(crate) const fn is_async(self) -> bool {
         ASYNC.get(self.grant) == 1
@@ -54,13 +70,14 @@ impl Token {
 
     /// When the call began, if anything is judged by that.
     pub(crate) fn started(self) -> Option<Now> {
-        (self.started != UNTIMED).then(|| Now::from_nanos(self.started))
+        let started = STARTED.get(self.started);
+        (started != UNTIMED).then(|| Now::from_nanos(started))
     }
 
-    /// The same call, begun then.
+    /// The same call, begun then, and not counted.
     #[inline]
     pub(crate) fn begun(self, at: Option<Now>) -> Self {
-        Self { started: at.map_or(UNTIMED, Now::nanos), ..self }
+        Self { started: at.map_or(UNTIMED, |at| at.nanos() & STARTED.max()), ..self }
     }
 }
 
@@ -68,7 +85,8 @@ impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut fields = f.debug_struct("Token");
         fields.field("generation", &self.generation()).field("is_probe", &self.is_probe());
-        fields.field("is_async", &self.is_async()).field("started", &self.started()).finish()
+        fields.field("is_async", &self.is_async()).field("started", &self.started());
+        fields.field("is_watched", &self.is_watched()).finish()
     }
 }
 
@@ -186,7 +204,9 @@ mod tests {
             let Ok(told) = Answer::from(token).told() else { panic!("{token:?} was granted") };
             assert_eq!(told, token);
             assert_eq!((told.generation(), told.is_probe()), ((1 << 20) - 1, is_probe));
-            assert_eq!((told.is_async(), told.started()), (is_async, started));
+            assert_eq!((told.is_async(), told.started(), told.is_watched()), (is_async, started, false));
+            let watched = told.watched(true);
+            assert_eq!((watched.is_watched(), watched.started(), watched.watched(false)), (true, started, told));
         }
     }
 

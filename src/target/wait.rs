@@ -5,7 +5,7 @@
 
 use std::task::Waker;
 
-use super::{Answer, Change, Token, Words};
+use super::{Answer, Change, Terms, Token, Words};
 use crate::bulkhead::waiting::{Joined, Left};
 use crate::bulkhead::{Refused, Ticket, Told, stripe};
 use crate::gate::Moved;
@@ -27,7 +27,8 @@ impl Words {
     /// no lock.
     pub(crate) fn enter_if_room(&self, is_async: bool, now: impl FnOnce() -> Now) -> Option<Token> {
         let gate = self.gate.load();
-        if !gate.lets_pass() || self.bulkhead.acquire(stripe::own()).is_err() {
+        // Where running calls are counted, whoever comes may have to judge them first.
+        if !gate.lets_pass() || self.is_watched() || self.bulkhead.acquire(stripe::own()).is_err() {
             return None;
         }
         let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
@@ -38,11 +39,16 @@ impl Words {
     /// and holds no lock.
     pub(crate) fn admit_or_wait<F: Fn() -> Now>(
         &self,
-        policy: &Policy,
+        terms: Terms<'_>,
         how: Admit,
         time: &Reading<F>,
         waker: &Waker,
     ) -> Asked {
+        let Terms { policy, .. } = terms;
+        if let Some((answer, change)) = self.judge_first(terms, time) {
+            self.turn_away(change.moved);
+            return Asked::Answered((answer, Some(change)));
+        }
         let answer = |answer| Asked::Answered((answer, None));
         let after_all = |holds_permit| Asked::Answered(self.admit_after(holds_permit, policy, how, time));
         if how.priority != Priority::Critical || policy.max_waiting == 0 || !self.gate.load().lets_pass() {
@@ -72,7 +78,7 @@ impl Words {
         policy: &Policy,
         time: &Reading<F>,
     ) -> Result<Result<Token, super::Refused>, Ticket> {
-        match self.admit_or_wait(policy, Admit::new(), time, Waker::noop()) {
+        match self.admit_or_wait(Terms { policy, policy_version: 0 }, Admit::new(), time, Waker::noop()) {
             Asked::Answered((answer, _)) => Ok(answer.told()),
             Asked::Waits(ticket) => Err(ticket),
         }
@@ -108,7 +114,7 @@ impl Words {
     /// Ends the wait of a caller that is gone.
     pub(crate) fn desert(&self, ticket: &Ticket) {
         if self.bulkhead.leave(ticket) == Left::Told(Told::Granted) {
-            self.cancel();
+            self.bulkhead.cancel(stripe::own());
         }
     }
 
@@ -129,7 +135,7 @@ impl Words {
     }
 
     /// After a transition: nobody waits at a gate that lets no call pass. The caller holds no lock then.
-    pub(super) fn turn_away(&self, moved: Moved) {
+    pub(crate) fn turn_away(&self, moved: Moved) {
         if !moved.to.lets_pass() {
             self.bulkhead.turn_away();
         }

@@ -4,14 +4,17 @@
 //! call used and how wide it is, and the bucket's own word says whether that goes on. A hint is of one generation and is
 //! written after a call was counted where it points, so it never leads to a bucket of another window.
 
+use crossbeam_utils::CachePadded;
+
 use super::Recorded;
 use super::buckets::{Cell, MOST_BUCKETS, View, Word};
 use crate::bits::Field;
 use crate::gate;
+use crate::stall;
 use crate::sync::{AtomicU64, Lazy, Ordering, Role, role};
 
 /// As many buckets as fit beside the rest in the two cache lines that the processor fetches at once.
-const NEAR: usize = if cfg!(portcullis_loom) { 2 } else { 12 };
+const NEAR: usize = if cfg!(portcullis_loom) { 2 } else { 11 };
 const FAR: usize = MOST_BUCKETS as usize - NEAR;
 
 const INDEX: Field = Field::lowest(6);
@@ -37,6 +40,8 @@ pub struct Lane {
     /// The newest bucket, and how many calls all stripes had in the window when they were summed there.
     known: AtomicU64,
     far: Lazy<Far>,
+    /// Calls that are running, where the policy has a stall rule.
+    pub(crate) running: Lazy<CachePadded<stall::lane::Lane>>,
     near: [Cell; NEAR],
 }
 
@@ -46,7 +51,7 @@ struct Far([Cell; FAR]);
 
 /// What a stripe's calls take, and what more than `NEAR` buckets do.
 #[cfg(test)]
-pub(crate) const BYTES: (usize, usize) = (size_of::<crossbeam_utils::CachePadded<Lane>>(), size_of::<Far>());
+pub(crate) const BYTES: (usize, usize) = (size_of::<CachePadded<Lane>>(), size_of::<Far>());
 
 impl Default for Far {
     fn default() -> Self {
@@ -57,7 +62,7 @@ impl Default for Far {
 impl Default for Lane {
     fn default() -> Self {
         let [hint, judged, known] = [0; 3].map(AtomicU64::new);
-        Self { hint, judged, known, far: Lazy::default(), near: <_>::default() }
+        Self { hint, judged, known, far: Lazy::default(), running: Lazy::default(), near: <_>::default() }
     }
 }
 

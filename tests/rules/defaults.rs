@@ -60,6 +60,10 @@ fn r18_the_table_in_the_docs_says_what_the_code_does() {
     assert_eq!(row("failures"), ("none", "1 to the window's calls"));
     assert_eq!(row("slow_call"), ("none", "above 0"));
     assert_eq!(row("slow_rate"), ("1, once `slow_call` is set", "above 0 to 1, in steps of 0.0001"));
+    assert_eq!(row("stall_after"), ("none", "50 ms to 24 h"));
+    assert_eq!(row("stalled_calls"), ("none", "1 to `max_in_flight` calls"));
+    let share = "above 0 to 1, in steps of 0.0001; with a `max_in_flight`";
+    assert_eq!(row("stalled_share"), ("none", share));
     assert_eq!(row("open_wait"), ("5 s", "1 ms to 365 d"));
     same(Policy::builder().open_wait(secs(5)));
     assert_eq!(row("backoff"), ("2", "1 to 1,000, in steps of 0.001"));

@@ -162,6 +162,34 @@ fn r18_slow_calls() {
 }
 
 #[test]
+fn r18_stalls() {
+    let after = |policy: PolicyBuilder| policy.stall_after(secs(1));
+    let range = "50ms to 86400s";
+    let calls = |duration| p().stall_after(duration).stalled_calls(1);
+    refuses(calls(Duration::from_millis(50) - NANO), "stall_after", "49.999999ms", range);
+    refuses(calls(secs(86_400) + NANO), "stall_after", "86400.000000001s", range);
+    builds(calls(Duration::from_millis(50)));
+    builds(calls(secs(86_400)));
+    refuses(after(p()), "stall_after", "1s", "left out, or set together with stalled_calls or stalled_share");
+    let with = "left out, or set together with stall_after";
+    refuses(p().stalled_calls(3), "stalled_calls", "3", with);
+    refuses(p().max_in_flight(9).stalled_share(0.5), "stalled_share", "0.5", with);
+    refuses(after(p()).stalled_calls(0), "stalled_calls", "0", "1 to 16777214");
+    refuses(after(p()).max_in_flight(9).stalled_calls(10), "stalled_calls", "10", "1 to 9");
+    builds(after(p()).max_in_flight(9).stalled_calls(9));
+    let limited = "left out, or set together with max_in_flight";
+    refuses(after(p()).stalled_share(0.5), "stalled_share", "0.5", limited);
+    for share in [0.0, 1.1, f64::NAN] {
+        let policy = after(p()).max_in_flight(9).stalled_share(share);
+        refuses(policy, "stalled_share", &share.to_string(), "above 0 and at most 1, in steps of 0.0001");
+    }
+    let both = builds(after(p()).max_in_flight(9).stalled_share(0.5).stalled_calls(2));
+    assert_eq!(builds(both.to_builder()), both);
+    // It needs no window.
+    builds(after(p()).no_window().stalled_calls(1));
+}
+
+#[test]
 fn r18_waits_are_finite_and_not_zero() {
     for (wait, value) in [
         (Duration::ZERO, "0ns"),

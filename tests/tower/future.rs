@@ -72,6 +72,25 @@ fn r11_a_dropped_future_is_a_failure_from_500_ms_on() {
 }
 
 #[test]
+fn a_call_stalls_by_when_its_future_was_polled_first() {
+    let rig = Rig::new(textbook().max_in_flight(10).stall_after(secs(8)).stalled_calls(9));
+    let mut service = rig.guard::<u16, _, _>(classify_fn(by_status), service_fn(|_| pending::<Answer>()));
+    // Its permit is held.
+    let waiting = Box::pin(service.call(1));
+    let mut begun = Box::pin(service.call(1));
+    rig.advance(secs(5));
+    assert!(poll(&mut begun).is_pending());
+    rig.advance(secs(4));
+    assert_eq!(rig.snapshot().stalled, 1);
+    drop(waiting);
+    assert_eq!(rig.snapshot().stalled, 0);
+    rig.advance(secs(5));
+    assert_eq!((rig.snapshot().stalled, rig.in_flight()), (1, 1));
+    drop(begun);
+    assert_eq!((rig.snapshot().stalled, rig.in_flight(), rig.window()), (0, 0, (1, 1)));
+}
+
+#[test]
 fn r11_the_policy_s_choice_goes_before() {
     let failures = |choice: OnAbandon, after: Duration| {
         let rig = Rig::new(textbook().on_abandon(choice));

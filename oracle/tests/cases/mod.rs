@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use oracle::{Case, Draft, Grip, Op, Patience, Span, Verdict};
-use proptest::array::uniform21;
+use proptest::array::uniform23;
 use proptest::prelude::*;
 
 /// Operations of one case, at most.
@@ -10,7 +10,7 @@ const MOST: usize = 400;
 
 fn draft() -> impl Strategy<Value = Draft> {
     // As long as a draft, so that every byte shrinks by itself.
-    uniform21(any::<u8>()).prop_map(|bytes| Draft::arbitrary(&mut Unstructured::new(&bytes)).unwrap_or_default())
+    uniform23(any::<u8>()).prop_map(|bytes| Draft::arbitrary(&mut Unstructured::new(&bytes)).unwrap_or_default())
 }
 
 fn key() -> impl Strategy<Value = u8> {
@@ -52,6 +52,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => which().prop_map(|held| Op::Unhold { held }),
         1 => which().prop_map(|held| Op::ForgetHeld { held }),
         50 => span().prop_map(|span| Op::Advance { span }),
+        12 => span().prop_map(|span| Op::Leap { span }),
         6 => (key(), 0..4_u8).prop_map(|(key, policy)| Op::SetPolicy { key, policy }),
         3 => (key(), any::<u8>()).prop_map(|(key, limit)| Op::SetLimit { key, limit }),
         2 => key().prop_map(|key| Op::ForceOpen { key }),
