@@ -32,7 +32,7 @@ pub use error::Error;
 pub use future::AdmissionFuture;
 pub use key::{ByAuthority, KeyFor};
 pub use layer::AdmissionLayer;
-pub use respond::{respond, respond_grpc};
+pub use respond::{CODE_HEADER, respond, respond_grpc};
 pub use service::Admission;
 
 use std::sync::Arc;

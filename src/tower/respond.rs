@@ -1,8 +1,11 @@
 //! Refusals as responses, for services that answer instead of failing.
 
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::rejection::Rejection;
+
+/// The stable wire code of a refusal, for callers that would try again: `E904` and `E905` aren't to be.
+pub const CODE_HEADER: HeaderName = HeaderName::from_static("x-portcullis-code");
 
 /// The refusal as an HTTP response: 503, `Retry-After` in whole seconds rounded up, and a JSON body with code, reason and message.
 ///
@@ -28,6 +31,7 @@ pub fn respond(rejection: &Rejection) -> Response<String> {
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CODE_HEADER, HeaderValue::from_static(code));
     if let Some(after) = retry_after {
         let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0));
         headers.insert(header::RETRY_AFTER, seconds.into());
@@ -42,6 +46,7 @@ pub fn respond_grpc(rejection: &Rejection) -> Response<String> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert("grpc-status", HeaderValue::from_static("14"));
+    headers.insert(CODE_HEADER, HeaderValue::from_static(rejection.code()));
     if let Ok(message) = HeaderValue::try_from(format!("{}: {rejection}", rejection.code())) {
         headers.insert("grpc-message", message);
     }
