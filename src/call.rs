@@ -51,6 +51,7 @@ mod last_good;
 mod order;
 mod plan;
 mod policy;
+mod steps;
 mod typed;
 mod verdict;
 

@@ -44,7 +44,9 @@ pub(super) trait Steps<K: Key> {
     ) -> (Result<Self::Answer, Self::Error>, Verdict);
 
     /// Whether `start` could be asked once more.
-    fn can_replay(&self) -> bool;
+    fn can_replay(&self) -> bool {
+        true
+    }
 }
 
 /// One call, as its layers hand it on.

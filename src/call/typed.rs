@@ -3,7 +3,6 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::Hash;
-use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use super::caller::Caller;
 use super::error::CallError;
 use super::fallback::FallbackKind;
 use super::order::{Call, Steps, retry};
+use super::steps::{Judged, Plain, Settled};
 use super::plan::{Attempt, Plan};
 use super::verdict::Verdict;
 use crate::engine::Key;
@@ -112,7 +112,7 @@ where
     where
         F: Future<Output = Result<T, E>>,
     {
-        self.run_or(Backup::refuse(), Verdict::of, start).await
+        self.run_steps(Backup::refuse(), Plain { start }).await
     }
 
     /// Runs the call, judges each result by `judge`, and answers a failure by `backup`.
@@ -135,12 +135,7 @@ where
     where
         F: Future<Output = Result<T, E>>,
     {
-        let settle = |permit: RequestPermit<K>, result: Result<T, E>| {
-            let verdict = judge(&result);
-            permit.settle(verdict.outcome);
-            (result, verdict)
-        };
-        self.run_settled(backup, settle, start).await
+        self.run_steps(backup, Judged { start, judge }).await
     }
 
     /// Runs the call, and leaves to `settle` what becomes of each attempt's permit: for answers that carry it on, in a body.
@@ -161,45 +156,21 @@ where
     where
         F: Future<Output = Result<R, E>>,
     {
+        self.run_steps(backup, Settled { start, settle }).await
+    }
+
+    async fn run_steps<S: Steps<K>>(
+        self,
+        backup: Backup<'_, S::Answer, S::Error>,
+        mut steps: S,
+    ) -> Result<Answer<S::Answer>, CallError<S::Error>> {
         let Self { caller, key, is_idempotent, left, scope } = self;
         let lane = caller.lane(key);
         let plan = Plan::new(Arc::clone(&lane), left, is_idempotent, caller.seed());
         let scope = scope.as_deref().map(|is_over| is_over as &(dyn Fn() -> bool + Send + Sync));
         let call = Call { engine: caller.engine(), key, plan, scope, started: Instant::now() };
-        let mut steps = Functions { start, settle, of: PhantomData };
         let ended = retry(call, &mut steps).await;
         fallback(backup, ended, &lane.counters, caller.engine().now()).await
-    }
-}
-
-struct Functions<Start, Settle, Of> {
-    start: Start,
-    settle: Settle,
-    of: PhantomData<fn() -> Of>,
-}
-
-impl<K, R, T, E, F, Start, Settle> Steps<K> for Functions<Start, Settle, (R, T, E)>
-where
-    K: Key,
-    F: Future<Output = Result<R, E>>,
-    Start: FnMut(Attempt) -> F,
-    Settle: FnMut(RequestPermit<K>, Result<R, E>) -> (Result<T, E>, Verdict),
-{
-    type Raw = R;
-    type Answer = T;
-    type Error = E;
-    type Future = F;
-
-    fn start(&mut self, attempt: Attempt) -> F {
-        (self.start)(attempt)
-    }
-
-    fn settle(&mut self, permit: RequestPermit<K>, result: Result<R, E>) -> (Result<T, E>, Verdict) {
-        (self.settle)(permit, result)
-    }
-
-    fn can_replay(&self) -> bool {
-        true
     }
 }
 
