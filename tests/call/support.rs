@@ -19,10 +19,13 @@ impl World {
     pub(super) fn new(policy: PolicyBuilder, call: CallPolicyBuilder) -> Self {
         let world = Self::standing(policy, call);
         let time = Arc::clone(&world.time);
+        let mut seen = tokio::time::Instant::now();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(ms(1)).await;
-                time.increment(ms(1));
+                let now = tokio::time::Instant::now();
+                time.increment(now - seen);
+                seen = now;
             }
         });
         world

@@ -37,11 +37,12 @@ async fn an_attempt_that_takes_too_long_is_cancelled_and_a_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_leaves_is_judged_by_the_engines_policy_and_cancels_all() {
-    let world = World::new(patient(), CallPolicy::builder().timeout(secs(5)));
-    for (after, totals) in [(ms(100), [0, 0, 0, 1]), (ms(600), [0, 1, 0, 1])] {
+    let touchy = Policy::builder().no_window().consecutive_failures(1);
+    let world = World::new(touchy, CallPolicy::builder().timeout(secs(5)));
+    for (after, state) in [(ms(100), State::Closed), (ms(600), State::Open)] {
         let call = world.caller.call(T, pending::<Result<(), ()>>);
         assert!(tokio::time::timeout(after, call).await.is_err());
-        assert_eq!((world.totals(), world.snapshot().in_flight), (totals, 0), "after {after:?}");
+        assert_eq!((world.snapshot().state, world.snapshot().in_flight), (state, 0), "after {after:?}");
     }
 }
 
