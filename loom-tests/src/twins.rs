@@ -6,6 +6,7 @@ mod dial;
 mod gate;
 mod ledger;
 mod lodging;
+mod purse;
 mod refusals;
 mod shelf;
 mod timed;
@@ -17,6 +18,7 @@ pub use dial::{Blunder, Dial, Tray};
 pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
 pub use ledger::{Fault, Signed};
 pub use lodging::{Lapse, Lodging};
+pub use purse::{Purse, Waste};
 pub use refusals::{Slate, Slip};
 pub use shelf::{Haste, Shelf};
 pub use timed::{

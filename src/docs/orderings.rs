@@ -59,6 +59,7 @@
 //! | `brief.read` | load | Acquire | `brief.set` | whoever goes by a policy's brief sees what was put in force with it | signs: a policy carries what its setter wrote |
 //! | `brief.set` | store | Release | `brief.read` | as above | signs: a policy carries what its setter wrote |
 //! | `coarse.read`, `coarse.refresh` | load, `fetch_max` | Relaxed | - | a number by itself, which coherence keeps from going back; the clock of a model stands still | nothing to weaken |
+//! | `budget.read`, `budget.write` | load, CAS | Relaxed | - | a count by itself: what is taken is judged on the value that the CAS replaces, and nobody reads other memory by it | nothing to weaken |
 //! | `salt` | load, store | Relaxed | - | as `magazine.reset` | nothing to weaken |
 //! | `terms.read` | load | Acquire | `terms.set` | an index is stored after its policy is in the arena; note 8 | - |
 //! | `terms.set` | store | Release | `terms.read` | as above | - |
