@@ -11,6 +11,7 @@
 //! | HTTP and gRPC in a tower stack | [`CallLayer`] |
 //! | calls that block their thread | [`Caller::call_blocking`], [`Typed::run_blocking`] |
 //! | what comes of it | [`CallError`], [`Answer`], [`CallCounts`] |
+//! | failures as HTTP and gRPC responses | [`respond`], [`respond_grpc`] |
 //!
 //! # What each piece does
 //!
@@ -59,7 +60,7 @@ use ::http::HeaderName;
 
 pub use self::http::{
     AnyError, CallBody, CallLayer, CallService, Failure, JudgeError, ReplayBody, ReplayError, Scope, judge_response,
-    retry_after,
+    respond, respond_grpc, retry_after,
 };
 pub use crate::tower::CODE_HEADER;
 pub use backup::Backup;

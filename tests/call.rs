@@ -9,11 +9,13 @@ mod call {
     mod budget;
     mod deadlines;
     mod fallbacks;
+    mod grpc;
     mod integration;
     mod layer;
     mod outage;
     mod policy;
     mod replay;
+    mod respond;
     mod retries;
     mod stale;
     mod support;

@@ -39,7 +39,7 @@ where
     /// Admission, retries, budget, deadline and fallback are as in [`run`](Self::run). The timeout is the client's own: nothing can take a
     /// thread out of a blocking read, and a second thread that gives up waiting for it would leave it there, holding its socket while its
     /// permit says that nothing is in flight. So give the client [`Attempt::timeout`], which is what is left of the deadline if that is less,
-    /// and let its error be a failure. A client that has none is bounded by nothing here, and a hung target then shows in the bulkhead only.
+    /// and let its error be a failure, with the code `E901` if it tells timeouts from others. A client that has none is bounded by nothing here, and a hung target then shows in the bulkhead only.
     ///
     /// # Errors
     ///
@@ -79,6 +79,9 @@ where
                         let result = start(attempt);
                         let verdict = if result.is_err() && is_over() { Verdict::ignored() } else { judge(&result) };
                         permit.settle(verdict.outcome);
+                        if result.is_err() && verdict.code == "E901" {
+                            plan.timed_out(attempt);
+                        }
                         match result {
                             Err(error) => (None, Cause::Failed(error), verdict),
                             Ok(answer) if verdict.is_good() => break Ended::Good(answer, plan.made),

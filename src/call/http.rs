@@ -6,6 +6,7 @@ mod judge;
 mod layer;
 mod once;
 mod replay;
+mod respond;
 mod service;
 mod stale;
 
@@ -13,4 +14,5 @@ pub use answer::CallBody;
 pub use judge::{judge_response, retry_after};
 pub use layer::{AnyError, CallLayer, Failure, JudgeError, Scope};
 pub use replay::{ReplayBody, ReplayError};
+pub use respond::{respond, respond_grpc};
 pub use service::CallService;

@@ -54,7 +54,7 @@ impl Verdict {
         self
     }
 
-    /// Sets the wire code of an error with this verdict: `E500` unless set, `E902` for no connection.
+    /// Sets the wire code of an error with this verdict: `E500` unless set, `E902` for no connection, `E901` for a timeout of the client's own.
     #[must_use]
     pub const fn code(mut self, code: &'static str) -> Self {
         self.code = code;

@@ -62,6 +62,20 @@ fn a_blocking_call_tells_its_client_how_long_it_may_take() {
 }
 
 #[test]
+fn a_timeout_of_the_clients_own_is_told_by_its_code() {
+    let world = World::standing(patient(), three());
+    let judge = |result: &Result<(), &str>| match result {
+        Err("timed out") => Verdict::failure().code("E901"),
+        result => Verdict::of(result),
+    };
+    for (error, code, timeouts) in [("timed out", "E901", 1), ("broken", "E500", 1)] {
+        let call = world.caller.to(T);
+        let result = call.run_blocking_or(Backup::refuse(), judge, &quick(&world), |_| Err(error));
+        assert_eq!((result.unwrap_err().code(), world.counts().timeouts), (code, timeouts));
+    }
+}
+
+#[test]
 fn a_blocking_call_is_refused_and_falls_back_like_any_other() {
     let world = World::standing(Policy::builder().no_window().consecutive_failures(1), three());
     let store = LastGood::new(4);

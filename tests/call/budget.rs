@@ -9,11 +9,7 @@ use crate::common::{T, ms, secs};
 
 fn fail(world: &World) -> GaveUp {
     let call = world.caller.to(T).idempotent(true);
-    let quick = NoSleep;
-    let result =
-        call.run_blocking_or(portcullis::call::Backup::refuse(), portcullis::call::Verdict::of, &quick, |_| {
-            Err::<(), _>("broken")
-        });
+    let result = call.run_blocking_or(Backup::refuse(), Verdict::of, &NoSleep, |_| Err::<(), _>("broken"));
     result.unwrap_err().gave_up()
 }
 
