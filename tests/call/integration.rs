@@ -47,7 +47,7 @@ async fn in04_a_hung_target_opens() {
 
 /// A failure in an `Ok`: the verdict sees the result as a whole.
 #[tokio::test(start_paused = true)]
-async fn in13_a_failure_in_an_ok_is_a_failure() {
+async fn in13_a_failed_value_is_a_failure_of_the_call() {
     let world = World::new(textbook(), three());
     let judge = |result: &Result<u16, ()>| match result {
         Ok(503) => Verdict::failure().status(503),

@@ -144,12 +144,11 @@ async fn deadlines_come_in_and_what_is_left_goes_out() {
     let call = service.call(request);
     tokio::time::sleep(ms(9)).await;
     assert!(call.await.is_ok());
-    let heads = upstream.heads.lock().unwrap();
+    let heads = std::mem::take(&mut *upstream.heads.lock().unwrap());
     let sent = |index: usize, name| heads[index].headers[name].to_str().unwrap().to_owned();
     // The attempt's own timeout, since after that nobody listens.
     assert_eq!((sent(0, "x-request-deadline-ms"), sent(0, "grpc-timeout")), ("100".into(), "100m".into()));
     assert_eq!(heads.len(), 2);
-    drop(heads);
 
     let upstream = Upstream::statuses([200]);
     let mut request = get();

@@ -38,7 +38,7 @@ impl Body for Pieces {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.hint.clone()
+        self.hint
     }
 }
 
