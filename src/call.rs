@@ -31,7 +31,7 @@
 //!
 //! # What it costs
 //!
-//! A future of its own, two timers' worth of bookkeeping per attempt, a look at the target's lane. Where a policy allows a second attempt, each
+//! A timer per attempt, a look at what the target's calls share, and for [`CallLayer`] a box per request. Where a policy allows a second attempt, each
 //! admitted call also writes one word that all callers of the target share, the budget's; with `attempts` = 1, the default, none does.
 
 mod backoff;

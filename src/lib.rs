@@ -98,7 +98,7 @@ pub use time::{Clock, ClockError};
 pub use trip::{Evidence, Met, Rule};
 pub use window::Window;
 
-#[cfg(all(doctest, feature = "tower"))]
+#[cfg(all(doctest, feature = "call"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

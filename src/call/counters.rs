@@ -26,7 +26,7 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Whole calls.
+    /// Whole calls, those among them whose caller left.
     calls,
     /// Attempts that were admitted.
     attempts,

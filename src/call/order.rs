@@ -6,7 +6,7 @@
 //!   a threshold of five means fifteen.
 //! - The deadline is around the retries: it is the caller's time, however often the target is tried in it.
 //! - The fallback is outside of all: it answers for refusals, timeouts and deadlines alike. What it is depends on the call's kind, so it
-//!   stands where the kinds are, in `typed.rs`, `blocking.rs` and `http/service.rs`.
+//!   stands where the kinds are, in `backup.rs` and `http/fallback.rs`.
 //!
 //! tower's own `Retry` could stand for one of these layers, but it knows no time: its policy is asked for the next wait without being told
 //! what is left of the deadline, and whether the next attempt could end before it.
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::error::{CallError, Cause};
+use super::error::{CallError, Cause, GaveUp};
 use super::plan::{Attempt, Plan};
 use super::verdict::{Again, Verdict};
 use crate::engine::{Engine, Key};
@@ -45,6 +45,11 @@ pub(super) trait Steps<K: Key> {
 
     /// Whether `start` could be asked once more.
     fn can_replay(&self) -> bool {
+        true
+    }
+
+    /// Takes from the last attempt what the next one needs; false if it is gone after all.
+    fn take_back(&mut self) -> bool {
         true
     }
 }
@@ -86,26 +91,44 @@ impl<T, E> Tried<T, E> {
         Self::Bad(Bad { answer: None, cause, verdict })
     }
 
-    fn past_the_deadline(on_arrival: bool) -> Self {
-        Self::without_answer(Cause::Deadline { on_arrival }, Verdict::failure().again(Again::No))
+    fn past_the_deadline() -> Self {
+        Self::without_answer(Cause::Deadline { on_arrival: false }, Verdict::failure().again(Again::No))
     }
 }
 
-/// The retries, as many as policy, deadline and budget allow.
-pub(super) async fn retry<K, Q, S>(mut call: Call<'_, K, Q>, steps: &mut S) -> Ended<S::Answer, S::Error>
+/// The deadline around all that follows: who has no time left on arrival isn't called for. What comes later is kept within it by `Plan`, which
+/// gives each attempt no more than what is left, and allows none that couldn't have its whole timeout.
+pub(super) async fn deadline<K, Q, S>(call: Call<'_, K, Q>, steps: &mut S) -> Ended<S::Answer, S::Error>
 where
     K: Key + Borrow<Q>,
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     S: Steps<K>,
 {
     call.plan.lane().counters.calls.add(1);
+    if call.plan.left(call.started.elapsed()).is_some() {
+        return retry(call, steps).await;
+    }
+    // No work for nobody, and no word about the target.
+    let cause = Cause::Deadline { on_arrival: true };
+    Ended::Failed(call.plan.failed(cause, Verdict::failure(), GaveUp::Deadline, None))
+}
+
+/// The retries, as many as policy, deadline and budget allow.
+async fn retry<K, Q, S>(mut call: Call<'_, K, Q>, steps: &mut S) -> Ended<S::Answer, S::Error>
+where
+    K: Key + Borrow<Q>,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    S: Steps<K>,
+{
     let mut previous = None;
     loop {
-        let Bad { answer, cause, verdict } = match deadline(&mut call, steps).await {
+        let Bad { answer, cause, verdict } = match admission(&mut call, steps).await {
             Tried::Good(answer) => return Ended::Good(answer, call.plan.made),
             Tried::Bad(bad) => bad,
         };
-        match call.plan.next(call.started.elapsed(), verdict.again, steps.can_replay(), call.engine.now()) {
+        let next = call.plan.next(call.started.elapsed(), verdict.again, steps.can_replay(), call.engine.now());
+        let next = next.and_then(|wait| if steps.take_back() { Ok(wait) } else { Err(GaveUp::NotReplayable) });
+        match next {
             Ok(wait) => {
                 // The answer goes, and with it its place at the target, before the wait.
                 drop(answer);
@@ -123,27 +146,14 @@ where
     }
 }
 
-/// The deadline around each attempt and so around all: who has no time left isn't called for, and the waits between are bounded by `Plan::next`.
-async fn deadline<K, Q, S>(call: &mut Call<'_, K, Q>, steps: &mut S) -> Tried<S::Answer, S::Error>
-where
-    K: Key + Borrow<Q>,
-    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    S: Steps<K>,
-{
-    match call.plan.left(call.started.elapsed()) {
-        Some(left) => admission(call, steps, left).await,
-        // Expired on arrival it is no work for anybody, and no word about the target.
-        None => Tried::past_the_deadline(call.plan.made == 0),
-    }
-}
-
 /// Admission of one attempt. A refusal says when to come back, and isn't tried again.
-async fn admission<K, Q, S>(call: &mut Call<'_, K, Q>, steps: &mut S, left: Duration) -> Tried<S::Answer, S::Error>
+async fn admission<K, Q, S>(call: &mut Call<'_, K, Q>, steps: &mut S) -> Tried<S::Answer, S::Error>
 where
     K: Key + Borrow<Q>,
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     S: Steps<K>,
 {
+    let Some(left) = call.plan.left(call.started.elapsed()) else { return Tried::past_the_deadline() };
     match call.engine.admit_async(call.key) {
         Ok(permit) => timeout(call, steps, permit, left).await,
         Err(rejection) => Tried::without_answer(Cause::Rejected(rejection), Verdict::failure().again(Again::No)),
@@ -165,7 +175,7 @@ async fn timeout<K: Key, Q: ?Sized, S: Steps<K>>(
             // The caller's time is over, not the target's: abandoned, and judged by the policy like any caller who leaves.
             drop(permit);
             call.plan.lane().counters.deadline_cut.add(1);
-            return Tried::past_the_deadline(false);
+            return Tried::past_the_deadline();
         }
         Err(_) => {
             permit.failure();

@@ -13,7 +13,7 @@ use super::backup::{Backup, fallback};
 use super::caller::Caller;
 use super::error::CallError;
 use super::fallback::FallbackKind;
-use super::order::{Call, Steps, retry};
+use super::order::{Call, Steps, deadline};
 use super::plan::{Attempt, Plan};
 use super::steps::{Judged, Plain, Settled};
 use super::verdict::Verdict;
@@ -169,7 +169,7 @@ where
         let plan = Plan::new(Arc::clone(&lane), left, is_idempotent, caller.seed());
         let scope = scope.as_deref().map(|is_over| is_over as &(dyn Fn() -> bool + Send + Sync));
         let call = Call { engine: caller.engine(), key, plan, scope, started: Instant::now() };
-        let ended = retry(call, &mut steps).await;
+        let ended = deadline(call, &mut steps).await;
         fallback(backup, ended, &lane.counters, caller.engine().now()).await
     }
 }

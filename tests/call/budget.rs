@@ -3,6 +3,8 @@
 use std::sync::{Arc, Barrier};
 
 use portcullis::call::{Backup, CallPolicyBuilder, GaveUp, Sleep, Verdict};
+use portcullis::internals::{Allowance, Budget};
+use proptest::prelude::*;
 
 use super::support::{World, patient, three};
 use crate::common::{T, ms, secs};
@@ -102,4 +104,59 @@ fn threads_that_ask_at_once_get_the_share_and_no_more() {
     let counts = world.counts();
     assert_eq!(counts.calls, 1_001);
     assert!((299..=300).contains(&counts.retries), "{counts:?}");
+}
+
+/// What a walk through a budget asks.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Call,
+    Retry,
+    Later(u64),
+    /// Asks with a reading from before.
+    Lagging(u64),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        4 => Just(Op::Call),
+        4 => Just(Op::Retry),
+        1 => (1_u64..4).prop_map(Op::Later),
+        1 => (1_u64..4).prop_map(Op::Lagging),
+    ];
+    proptest::collection::vec(op, 0..300)
+}
+
+proptest! {
+    /// Beside a list of all that ever was, counted anew at each question.
+    #[test]
+    fn the_word_answers_as_a_list_would(ops in ops(), share_milli in 0_u32..2_500, floor in 0_u32..5) {
+        let (budget, allowance) = (Budget::default(), Allowance { share_milli, floor });
+        let (mut now, mut newest) = (0_u64, 0_u64);
+        let (mut calls, mut retries) = (Vec::new(), Vec::new());
+        for op in ops {
+            let period = match op {
+                Op::Later(periods) => {
+                    now += periods;
+                    continue;
+                }
+                Op::Lagging(periods) => now.saturating_sub(periods),
+                Op::Call | Op::Retry => now,
+            };
+            if matches!(op, Op::Call) {
+                budget.called(period);
+                newest = newest.max(period);
+                calls.push(newest);
+                continue;
+            }
+            let at = newest.max(period);
+            let counted = |list: &[u64]| list.iter().filter(|period| at - **period <= 1).count() as u64;
+            let (called, retried) = (counted(&calls), counted(&retries) + 1);
+            let expected = retried * 1_000 <= called * u64::from(share_milli) || retried <= u64::from(floor);
+            prop_assert_eq!(budget.take(period, allowance), expected);
+            if expected {
+                newest = at;
+                retries.push(at);
+            }
+        }
+    }
 }

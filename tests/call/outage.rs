@@ -8,7 +8,7 @@ use crate::common::{T, ms};
 /// Attempts that reach a dead target in 30 s of 100 calls a second, each willing to try three times; the breaker is off, so that only the
 /// budget stands between.
 async fn load(policy: CallPolicyBuilder) -> (u64, u64) {
-    let world = World::new(patient(), policy);
+    let world = World::ticking(patient(), policy, ms(20));
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..3_000 {
         let caller = world.caller.clone();

@@ -159,3 +159,39 @@ async fn an_attempt_that_was_given_up_reads_no_further() {
     assert_eq!(last.frame().await.unwrap().unwrap().into_data().unwrap(), "34");
     assert!(last.frame().await.is_none() && last.is_end_stream());
 }
+
+/// The body grows over the limit while the attempt's answer is already there and the next one waits.
+#[tokio::test(start_paused = true)]
+async fn a_body_is_the_next_attempts_from_the_moment_it_is_decided_on() {
+    let world = World::new(patient(), three().replay_limit(5));
+    let attempts = Arc::new(Mutex::new(0));
+    let inner = {
+        let attempts = Arc::clone(&attempts);
+        tower::service_fn(move |request: Request<ReplayBody<Pieces>>| {
+            *attempts.lock().unwrap() += 1;
+            let is_first = *attempts.lock().unwrap() == 1;
+            async move {
+                let mut body = request.into_body();
+                if is_first {
+                    // A connection that answers early and goes on reading, a piece now and then.
+                    tokio::spawn(async move {
+                        let _ = body.frame().await;
+                        tokio::time::sleep(std::time::Duration::from_nanos(1)).await;
+                        assert!(body.frame().await.unwrap().is_err(), "it is another attempt's");
+                    });
+                    tokio::task::yield_now().await;
+                    let mut response = Response::new(Full::<Bytes>::default());
+                    *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+                    return Ok::<_, Infallible>(response);
+                }
+                assert_eq!(body.collect().await.unwrap().to_bytes(), "12345678");
+                Ok(Response::new(Full::default()))
+            }
+        })
+    };
+    let key = |_: &Request<Pieces>| T.to_owned();
+    let mut service = CallLayer::new(world.caller.clone(), key, HttpClassifier::new()).layer(inner);
+    let request = Request::put("http://core/path").body(pieces(["1234", "5678"])).unwrap();
+    assert_eq!(service.call(request).await.unwrap().status(), 200);
+    assert_eq!(*attempts.lock().unwrap(), 2);
+}

@@ -1,5 +1,7 @@
-use portcullis::call::{Again, Backup, Cause, GaveUp, Verdict};
-use portcullis::{Policy, Rejection, State};
+use std::sync::Arc;
+
+use portcullis::call::{Again, Backup, CallPolicy, Caller, Cause, GaveUp, Verdict};
+use portcullis::{Engine, Policy, Rejection, State};
 
 use super::support::{Count, World, patient, three, timed};
 use crate::common::{T, ms, secs};
@@ -129,4 +131,20 @@ async fn a_policy_put_in_force_changes_the_next_call_and_keeps_the_budget() {
     assert_eq!((world.counts().calls, world.counts().retries, world.caller.policy(T).attempts()), (8, 4, 2));
     let all = world.caller.all_counts();
     assert_eq!((all.len(), all[0].0.as_str(), all[0].1), (1, T, world.counts()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn targets_without_a_declaration_are_bounded_and_declared_ones_stay() {
+    let engine = Arc::new(Engine::builder().policy(patient().build().unwrap()).max_targets(5_000).build());
+    let declared = three().attempts(2).build().unwrap();
+    let caller = Caller::builder(engine).max_targets(100).target(T.to_owned(), declared.clone()).build().unwrap();
+    caller.call(T, || async { Ok::<_, ()>(()) }).await.unwrap();
+    for key in 0..2_000 {
+        caller.call(format!("key {key}").as_str(), || async { Ok::<_, ()>(()) }).await.unwrap();
+    }
+    assert_eq!((caller.counts(T).unwrap().calls, &*caller.policy(T)), (1, &declared));
+    assert_eq!(&*caller.policy("key 0"), &CallPolicy::default());
+    let kept = caller.all_counts().len();
+    assert!(kept <= 101 + 512, "moka makes room a batch at a time: {kept}");
+    assert_eq!(caller.counts("key 1999").unwrap().calls, 1);
 }

@@ -17,12 +17,17 @@ pub(super) struct World {
 impl World {
     /// Within a runtime whose time is paused.
     pub(super) fn new(policy: PolicyBuilder, call: CallPolicyBuilder) -> Self {
+        Self::ticking(policy, call, ms(1))
+    }
+
+    /// As `new`, whose clock follows in steps of this length.
+    pub(super) fn ticking(policy: PolicyBuilder, call: CallPolicyBuilder, tick: Duration) -> Self {
         let world = Self::standing(policy, call);
         let time = Arc::clone(&world.time);
         let mut seen = tokio::time::Instant::now();
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(ms(1)).await;
+                tokio::time::sleep(tick).await;
                 let now = tokio::time::Instant::now();
                 time.increment(now - seen);
                 seen = now;

@@ -98,17 +98,28 @@ impl<B: Body> Replays<B> {
             Kind::Once(body) => Source::Once { body: body.take()? },
             Kind::Kept(kept) => {
                 let attempt = {
-                    let mut kept = kept.lock();
+                    let kept = kept.lock();
                     if kept.is_over_limit {
                         return None;
                     }
-                    kept.attempt += 1;
                     kept.attempt
                 };
                 Source::Kept { kept: Arc::clone(kept), attempt, place: 0 }
             }
         };
         Some(ReplayBody { source })
+    }
+
+    /// Takes the body from the attempt before, whose connection may still be reading it; whether there can be a next one.
+    pub(super) fn take_back(&mut self) -> bool {
+        match &self.0 {
+            Kind::Once(body) => body.is_some(),
+            Kind::Kept(kept) => {
+                let mut kept = kept.lock();
+                kept.attempt += 1;
+                !kept.is_over_limit
+            }
+        }
     }
 
     /// Whether there could be a next attempt's body.

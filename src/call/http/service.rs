@@ -15,7 +15,7 @@ use tower_service::Service;
 use super::super::deadline::{remaining, write_remaining};
 use super::super::error::CallError;
 use super::super::fallback::BoxError;
-use super::super::order::{Call, Ended, Steps, retry};
+use super::super::order::{Call, Ended, Steps, deadline};
 use super::super::plan::{Attempt, Plan};
 use super::super::verdict::{Again, Verdict};
 use super::answer::CallBody;
@@ -104,7 +104,7 @@ where
     let scope = head.extensions.get::<Scope>().map(|scope| Arc::clone(&scope.0));
     let call = Call { engine: caller.engine(), key: &key, plan, scope: scope.as_deref(), started };
     let mut steps = Attempts { inner, head, replays, classifier, errors, options };
-    match retry(call, &mut steps).await {
+    match deadline(call, &mut steps).await {
         Ended::Good(response, _) => Ok(fallbacks.good(response, name)),
         Ended::Bad(response, error) => fallbacks.instead_of(&steps.head, name, error, Some(response)).await,
         Ended::Failed(error) => fallbacks.instead_of(&steps.head, name, error, None).await,
@@ -163,6 +163,10 @@ where
 
     fn can_replay(&self) -> bool {
         self.replays.can_replay()
+    }
+
+    fn take_back(&mut self) -> bool {
+        self.replays.take_back()
     }
 }
 
