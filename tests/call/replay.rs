@@ -13,7 +13,7 @@ use portcullis::tower::HttpClassifier;
 use tower::{Layer, Service};
 
 use super::support::{World, patient, three};
-use crate::common::T;
+use crate::common::{T, ms, secs};
 
 /// A body in pieces, of a length that it doesn't tell unless asked to.
 struct Pieces {
@@ -163,7 +163,7 @@ async fn an_attempt_that_was_given_up_reads_no_further() {
 /// The body grows over the limit while the attempt's answer is already there and the next one waits.
 #[tokio::test(start_paused = true)]
 async fn a_body_is_the_next_attempts_from_the_moment_it_is_decided_on() {
-    let world = World::new(patient(), three().replay_limit(5));
+    let world = World::new(patient(), three().replay_limit(5).deadline(secs(5)));
     let attempts = Arc::new(Mutex::new(0));
     let inner = {
         let attempts = Arc::clone(&attempts);
@@ -176,12 +176,13 @@ async fn a_body_is_the_next_attempts_from_the_moment_it_is_decided_on() {
                     // A connection that answers early and goes on reading, a piece now and then.
                     tokio::spawn(async move {
                         let _ = body.frame().await;
-                        tokio::time::sleep(std::time::Duration::from_nanos(1)).await;
+                        tokio::time::sleep(ms(10)).await;
                         assert!(body.frame().await.unwrap().is_err(), "it is another attempt's");
                     });
                     tokio::task::yield_now().await;
                     let mut response = Response::new(Full::<Bytes>::default());
                     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+                    response.headers_mut().insert("retry-after", http::HeaderValue::from_static("1"));
                     return Ok::<_, Infallible>(response);
                 }
                 assert_eq!(body.collect().await.unwrap().to_bytes(), "12345678");

@@ -86,7 +86,6 @@ impl<K: Key> Fallbacks<'_, K> {
                 Some(failed)
             }
         };
-        // Whatever the target sent in this name isn't ours.
         let mut bad = bad.map(|bad| bad.map(|body| CallBody::of_target(body, None)));
         match (&mut bad, failed) {
             (Some(bad), Some(_)) => {

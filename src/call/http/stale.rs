@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 
 use bytes::Bytes;
 
+use super::super::FALLBACK_HEADER;
 use super::super::last_good::LastGood;
 
 /// A whole answer.
@@ -41,7 +42,10 @@ pub(super) fn name(target: &impl std::fmt::Debug, request: &Parts) -> Option<Str
 /// Whether an answer is good, and good for anybody.
 pub(super) fn may_keep(status: StatusCode, headers: &HeaderMap) -> bool {
     let varies = headers.get_all(header::VARY).iter().any(|vary| !varies_as_named(vary));
-    status == StatusCode::OK && !headers.contains_key(header::SET_COOKIE) && !varies && !forbids(headers)
+    // What stood in for an answer further on is none.
+    let is_fallback = headers.contains_key(FALLBACK_HEADER);
+    let is_own = headers.contains_key(header::SET_COOKIE) || varies || forbids(headers);
+    status == StatusCode::OK && !is_fallback && !is_own
 }
 
 /// Whether it varies by nothing that isn't in the name.
@@ -115,6 +119,7 @@ mod tests {
             ("set-cookie", "a=b"),
             ("vary", "accept, x-user"),
             ("vary", "*"),
+            ("x-portcullis-fallback", "value"),
         ] {
             assert!(!may_keep(StatusCode::OK, &headers(name, value)), "{name}: {value}");
         }
