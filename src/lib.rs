@@ -29,6 +29,9 @@
 //! | HTTP and gRPC stacks | the `tower` module, with feature `tower` |
 //! | the whole call: deadline, retries, timeout, fallback | the `call` module, with feature `call` |
 //! | the meaning of the words | [`docs::words`] |
+//! | what the pieces of a call are for, their order, where numbers come from | [`docs::calls`] |
+//! | whether to use a breaker; fail open or closed | [`docs::whether`] |
+//! | common mistakes, in numbers | [`docs::mistakes`] |
 //! | what an operator sees and does | [`docs::operations`] |
 //! | why it is correct: each ordering | [`docs::orderings`] |
 //! | a limit that follows latency | [`Adaptive`], [`docs::adaptive`] |
