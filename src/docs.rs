@@ -1,7 +1,10 @@
-//! Chapters: the words, the orderings, the operator's view, the limits.
+//! Chapters: the words, whole calls, when to use a breaker, mistakes, the orderings, the operator's view, the limits.
 
 pub mod adaptive;
+pub mod calls;
 pub mod limitations;
+pub mod mistakes;
 pub mod operations;
 pub mod orderings;
+pub mod whether;
 pub mod words;

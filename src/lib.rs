@@ -27,7 +27,11 @@
 //! | what happened | [`Engine::snapshot`], [`Transition`], [`Engine::observe`], [`Engine::subscribe`] |
 //! | doing it by hand | [`Engine::force_open`], [`Engine::disable`], [`Engine::release`], [`Engine::set_limit`] |
 //! | HTTP and gRPC stacks | the `tower` module, with feature `tower` |
+//! | the whole call: deadline, retries, timeout, fallback | the `call` module, with feature `call` |
 //! | the meaning of the words | [`docs::words`] |
+//! | what the pieces of a call are for, their order, where numbers come from | [`docs::calls`] |
+//! | whether to use a breaker; fail open or closed | [`docs::whether`] |
+//! | common mistakes, in numbers | [`docs::mistakes`] |
 //! | what an operator sees and does | [`docs::operations`] |
 //! | why it is correct: each ordering | [`docs::orderings`] |
 //! | a limit that follows latency | [`Adaptive`], [`docs::adaptive`] |
@@ -37,6 +41,7 @@
 //!
 //! - `serde`: policies from and to TOML and JSON, snapshots and transitions to JSON.
 //! - `tower`: Layer, Service and Future, with classifiers for HTTP and gRPC.
+//! - `call`: the whole call around the admission, for async callers, tower stacks and blocking clients; implies `tower`.
 //! - `tracing`: one event per transition.
 #![warn(missing_docs, clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -44,9 +49,14 @@
 #[allow(missing_docs)]
 mod adaptive;
 mod bits;
+#[cfg(any(feature = "call", portcullis_loom))]
+#[allow(missing_docs)]
+mod budget;
 #[allow(missing_docs)]
 mod bulkhead;
 mod cache;
+#[cfg(feature = "call")]
+pub mod call;
 #[allow(missing_docs)]
 mod counters;
 pub mod docs;
@@ -93,7 +103,7 @@ pub use time::{Clock, ClockError};
 pub use trip::{Evidence, Met, Rule};
 pub use window::Window;
 
-#[cfg(all(doctest, feature = "tower"))]
+#[cfg(all(doctest, feature = "call"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
@@ -104,6 +114,8 @@ pub mod internals {
     pub use crate::sync::traced as trace;
 
     pub use crate::adaptive::{Law, Rules as AdaptiveRules, control, samples};
+    #[cfg(any(feature = "call", portcullis_loom))]
+    pub use crate::budget::{Allowance, Asked, Cell as Budget, Word as BudgetWord};
     pub use crate::bulkhead::{Bulkhead, Refused as NoPermit, Usage, magazine, pool, share, stripe, waiting};
     pub use crate::bulkhead::{Ticket, Told, Waits};
     pub use crate::counters::{Counter, Counters};

@@ -24,6 +24,7 @@ mod future;
 mod key;
 mod layer;
 mod respond;
+mod retry_info;
 mod service;
 
 pub use body::GuardedBody;
@@ -32,7 +33,9 @@ pub use error::Error;
 pub use future::AdmissionFuture;
 pub use key::{ByAuthority, KeyFor};
 pub use layer::AdmissionLayer;
-pub use respond::{respond, respond_grpc};
+pub use respond::{CODE_HEADER, respond, respond_grpc};
+#[cfg(feature = "call")]
+pub(crate) use respond::{grpc, json};
 pub use service::Admission;
 
 use std::sync::Arc;

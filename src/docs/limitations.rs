@@ -29,6 +29,13 @@
 //!   engine once a year.
 //! - A snapshot is consistent in each word, not between them; see [`Snapshot`](crate::Snapshot).
 //!
+//! - The retry budget remembers this half of `retry_memory` and the one before, so between half of it and all; a retry is judged on the calls
+//!   and retries in both. A retry that is then refused or whose caller leaves is spent. Above 16,777,215 calls in a half, fewer retries are
+//!   allowed than the share.
+//! - A target without a call policy of its own is forgotten with its budget and counters when 10,000 others were called since.
+//! - An attempt's timeout ends at the response's headers. `CallLayer` bounds no body; who reads it does.
+//! - Deadlines and timeouts are of tokio's clock, budgets and the ages of kept answers of the engine's.
+//!
 //! # Where it isn't linearizable
 //!
 //! `linearizability/run` checks histories of real threads against a sequential specification. In it each step is atomic, not each call:

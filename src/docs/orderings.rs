@@ -59,6 +59,7 @@
 //! | `brief.read` | load | Acquire | `brief.set` | whoever goes by a policy's brief sees what was put in force with it | signs: a policy carries what its setter wrote |
 //! | `brief.set` | store | Release | `brief.read` | as above | signs: a policy carries what its setter wrote |
 //! | `coarse.read`, `coarse.refresh` | load, `fetch_max` | Relaxed | - | a number by itself, which coherence keeps from going back; the clock of a model stands still | nothing to weaken |
+//! | `budget.read`, `budget.write` | load, CAS | Relaxed | - | a count by itself: what is taken is judged on the value that the CAS replaces, and nobody reads other memory by it | nothing to weaken |
 //! | `salt` | load, store | Relaxed | - | as `magazine.reset` | nothing to weaken |
 //! | `stall.read` | load, lost CAS | Acquire | `stall.write` | the gate read next is no older than the one whose generation the word carries, as for `bucket.read` | stalls: a call of an earlier generation takes nothing of the next |
 //! | `stall.write` | CAS | AcqRel | `stall.read` | R: as above. A: note 19 | A: -. R: stalls: a call of an earlier generation takes nothing of the next |

@@ -27,6 +27,13 @@ impl<K: Key> Engine<K> {
         self.clock.now()
     }
 
+    /// The policy of targets that have none of their own.
+    #[cfg(feature = "call")]
+    pub(crate) fn default_policy(&self) -> &Policy {
+        // The first that was interned.
+        self.registry.policies().get(0)
+    }
+
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot<K>> {
         self.registry.slot(index)
     }

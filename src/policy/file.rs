@@ -65,7 +65,7 @@ pub(crate) mod duration {
         parse(&text).map(Some)
     }
 
-    pub(super) fn parse<E: Error>(text: &str) -> Result<Duration, E> {
+    pub(crate) fn parse<E: Error>(text: &str) -> Result<Duration, E> {
         humantime::parse_duration(text).map_err(|error| {
             let expected = format!("a duration such as \"3s\", \"250ms\" or \"1h 30m\" ({error})");
             E::invalid_value(Unexpected::Str(text), &expected.as_str())

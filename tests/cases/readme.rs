@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 const README: &str = include_str!("README.md");
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 27] = [
     include_str!("cf.rs"),
     include_str!("ev.rs"),
     include_str!("ev_order.rs"),
@@ -26,19 +26,26 @@ const SOURCES: [&str; 22] = [
     include_str!("wm_rings.rs"),
     include_str!("wm_time.rs"),
     include_str!("readme.rs"),
+    include_str!("../call/budget.rs"),
+    include_str!("../call/integration.rs"),
+    include_str!("../call/layer.rs"),
+    include_str!("../call/retries.rs"),
+    include_str!("../call/timeouts.rs"),
 ];
 /// Cases by section: their numbers have gaps where reports were merged.
 const SECTIONS: [(&str, usize); 9] =
     [("SM", 29), ("WM", 17), ("PM", 17), ("TM", 11), ("KM", 11), ("EV", 13), ("CF", 7), ("IN", 13), ("PF", 6)];
 
-/// Functions under `#[test]` that are named after a case.
+/// Functions under `#[test]`, or tokio's, that are named after a case.
 fn tests() -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
     for source in SOURCES {
         let lines: Vec<&str> = source.lines().map(str::trim).collect();
         for two in lines.windows(2) {
-            let Some(name) = two[1].strip_prefix("fn ").and_then(|rest| rest.split('(').next()) else { continue };
-            if two[0] == "#[test]" && name.as_bytes().get(2).is_some_and(u8::is_ascii_digit) {
+            let line = two[1].strip_prefix("async ").unwrap_or(two[1]);
+            let Some(name) = line.strip_prefix("fn ").and_then(|rest| rest.split('(').next()) else { continue };
+            let is_test = two[0] == "#[test]" || two[0].starts_with("#[tokio::test");
+            if is_test && name.as_bytes().get(2).is_some_and(u8::is_ascii_digit) {
                 names.insert(name);
             }
         }

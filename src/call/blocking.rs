@@ -1,0 +1,110 @@
+//! Calls that block their thread: the same policy, without a runtime.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::backup::{Backup, fallback_blocking};
+use super::error::{CallError, Cause};
+use super::order::Ended;
+use super::plan::{Attempt, Plan};
+use super::typed::{Answer, Typed};
+use super::verdict::{Again, Verdict};
+use crate::engine::Key;
+
+/// Waits between attempts; [`ThreadSleep`] unless a test has a quicker one.
+pub trait Sleep {
+    /// Returns after this time.
+    fn sleep(&self, duration: Duration);
+}
+
+/// Puts the thread to sleep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadSleep;
+
+impl Sleep for ThreadSleep {
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+impl<K, Q> Typed<'_, K, Q>
+where
+    K: Key + Borrow<Q>,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+{
+    /// Runs the call on this thread: a value is a success, an error a failure worth another attempt.
+    ///
+    /// Admission, retries, budget, deadline and fallback are as in [`run`](Self::run). The timeout is the client's own: nothing can take a
+    /// thread out of a blocking read, and a second thread that gives up waiting for it would leave it there, holding its socket while its
+    /// permit says that nothing is in flight. So give the client [`Attempt::timeout`], which is what is left of the deadline if that is less,
+    /// and let its error be a failure, with the code `E901` if it tells timeouts from others. A client that has none is bounded by nothing here, and a hung target then shows in the bulkhead only.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] says what came of it.
+    pub fn run_blocking<T, E>(self, start: impl FnMut(Attempt) -> Result<T, E>) -> Result<Answer<T>, CallError<E>> {
+        self.run_blocking_or(Backup::refuse(), Verdict::of, &ThreadSleep, start)
+    }
+
+    /// As [`run_blocking`](Self::run_blocking), with a verdict on each result, an answer to failures, and the sleep between attempts.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] says what came of it, and what of the backup.
+    pub fn run_blocking_or<T, E>(
+        self,
+        backup: Backup<'_, T, E>,
+        judge: impl Fn(&Result<T, E>) -> Verdict,
+        sleep: &impl Sleep,
+        mut start: impl FnMut(Attempt) -> Result<T, E>,
+    ) -> Result<Answer<T>, CallError<E>> {
+        let Self { caller, key, is_idempotent, left, scope } = self;
+        let (engine, lane) = (caller.engine(), caller.lane(key));
+        let mut plan = Plan::new(Arc::clone(&lane), left, is_idempotent, caller.seed());
+        let is_over = || scope.as_deref().is_some_and(|is_over| is_over());
+        let started = engine.now();
+        lane.counters.calls.add(1);
+        let mut previous = None;
+        // In the order of `order.rs`; only what waits is different.
+        let ended = loop {
+            let elapsed = engine.now().saturating_sub(started);
+            let (answer, cause, verdict) = match plan.left(elapsed) {
+                None => (None, Cause::Deadline { on_arrival: plan.made == 0 }, Verdict::failure().again(Again::No)),
+                Some(left) => match engine.admit(key) {
+                    Err(rejection) => (None, Cause::Rejected(rejection), Verdict::failure().again(Again::No)),
+                    Ok(permit) => {
+                        let (attempt, _) = plan.begin(left, permit.is_probe(), engine.now());
+                        let result = start(attempt);
+                        let verdict = if result.is_err() && is_over() { Verdict::ignored() } else { judge(&result) };
+                        permit.settle(verdict.outcome);
+                        if result.is_err() && verdict.code == "E901" {
+                            plan.timed_out(attempt);
+                        }
+                        match result {
+                            Err(error) => (None, Cause::Failed(error), verdict),
+                            Ok(answer) if verdict.is_good() => break Ended::Good(answer, plan.made),
+                            Ok(answer) => (Some(answer), Cause::Answered { status: verdict.status }, verdict),
+                        }
+                    }
+                },
+            };
+            match plan.next(engine.now().saturating_sub(started), verdict.again, true, engine.now()) {
+                Ok(wait) => {
+                    drop(answer);
+                    previous = Some(cause);
+                    sleep.sleep(wait);
+                }
+                Err(gave_up) => {
+                    let error = plan.failed(cause, verdict, gave_up, previous);
+                    break match answer {
+                        Some(answer) => Ended::Bad(answer, error),
+                        None => Ended::Failed(error),
+                    };
+                }
+            }
+        };
+        fallback_blocking(backup, ended, &lane.counters, engine.now())
+    }
+}

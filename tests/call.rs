@@ -1,0 +1,23 @@
+//! Whole calls: the order of their layers, and what each promises.
+#![cfg(feature = "call")]
+#![allow(clippy::unwrap_used, reason = "clippy doesn't take helpers of tests for tests")]
+#![allow(clippy::disallowed_types, reason = "tests count with plain atomics; only src/ goes through the facade")]
+
+mod common;
+mod call {
+    mod blocking;
+    mod budget;
+    mod deadlines;
+    mod fallbacks;
+    mod grpc;
+    mod integration;
+    mod layer;
+    mod outage;
+    mod policy;
+    mod replay;
+    mod respond;
+    mod retries;
+    mod stale;
+    mod support;
+    mod timeouts;
+}
