@@ -6,6 +6,7 @@
 mod common;
 mod call {
     mod blocking;
+    mod bounded;
     mod budget;
     mod deadlines;
     mod fallbacks;

@@ -52,6 +52,16 @@ pub(super) trait Steps<K: Key> {
     fn take_back(&mut self) -> bool {
         true
     }
+
+    /// Whether the attempt's future ends by itself once its timeout has passed; only the deadline cuts it then.
+    fn bounds_itself(&self) -> bool {
+        false
+    }
+
+    /// Whether the caller still owes a part of the request, for which the target has to wait.
+    fn is_callers_turn(&self) -> bool {
+        false
+    }
 }
 
 /// One call, as its layers hand it on.
@@ -168,12 +178,18 @@ async fn timeout<K: Key, Q: ?Sized, S: Steps<K>>(
     left: Duration,
 ) -> Tried<S::Answer, S::Error> {
     let (attempt, is_cut) = call.plan.begin(left, permit.is_probe(), call.engine.now());
+    let (longest, is_cut) = if steps.bounds_itself() { (left, true) } else { (attempt.timeout, is_cut) };
     // The timer is dropped with the attempt's future: a call that is done leaves nothing behind.
-    let result = match tokio::time::timeout(attempt.timeout, steps.start(attempt)).await {
+    let result = match tokio::time::timeout(longest, steps.start(attempt)).await {
         Ok(result) => result,
         Err(_) if is_cut => {
-            // The caller's time is over, not the target's: abandoned, and judged by the policy like any caller who leaves.
-            drop(permit);
+            // The caller's time is over, not the target's: abandoned, and judged by the policy like any caller who leaves. If the caller
+            // took the time itself, it says nothing at all.
+            if steps.is_callers_turn() {
+                permit.ignore();
+            } else {
+                drop(permit);
+            }
             call.plan.lane().counters.deadline_cut.add(1);
             return Tried::past_the_deadline();
         }
@@ -191,7 +207,12 @@ async fn timeout<K: Key, Q: ?Sized, S: Steps<K>>(
         result => steps.settle(permit, result),
     };
     match result {
-        Err(error) => Tried::without_answer(Cause::Failed(error), verdict),
+        Err(error) => {
+            if steps.bounds_itself() && verdict.code == "E901" {
+                call.plan.timed_out(attempt);
+            }
+            Tried::without_answer(Cause::Failed(error), verdict)
+        }
         Ok(answer) if verdict.is_good() => Tried::Good(answer),
         Ok(answer) => {
             Tried::Bad(Bad { answer: Some(answer), cause: Cause::Answered { status: verdict.status }, verdict })

@@ -36,8 +36,11 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(lane: Arc<Lane>, left: Option<Duration>, is_idempotent: bool, seed: u64) -> Self {
         let policy = lane.policy();
+        // Unset, it is what attempts and backoffs make it anyway. Held against the clock, that sum would cut every last attempt by the
+        // microseconds before it, and what the target didn't do in time would be its caller's doing.
+        let own = policy.deadline.unwrap_or(Duration::MAX);
         // A caller's deadline can only shorten the policy's.
-        let deadline = left.map_or(policy.deadline(), |left| left.min(policy.deadline()));
+        let deadline = left.map_or(own, |left| left.min(own));
         Self { policy, lane, deadline, is_idempotent, seed, made: 0 }
     }
 
@@ -95,7 +98,9 @@ impl Plan {
         let wait = backoff::wait(&self.policy, self.made, draw(self.seed, self.made)).max(least);
         // Only an attempt that may take its whole timeout is sure to have had its chance.
         let end = elapsed.saturating_add(wait).saturating_add(self.policy.timeout);
-        if end > self.deadline {
+        // What the target asks for is no part of the sum that bounds a call without a deadline, and has to find its place in it.
+        let is_asked_too_much = !least.is_zero() && end > self.policy.deadline();
+        if end > self.deadline || is_asked_too_much {
             self.lane.counters.deadline_kept.add(1);
             return Err(GaveUp::Deadline);
         }
@@ -192,13 +197,16 @@ mod tests {
 
     #[test]
     fn a_retry_that_could_not_end_before_the_deadline_is_not_made() {
-        // 330 ms is the worst case and so the deadline.
-        assert!(next(&plan(three(), None, true), 220, Again::Yes).is_ok());
-        assert_eq!(next(&plan(three(), None, true), 231, Again::Yes), Err(GaveUp::Deadline));
+        // 330 ms is the worst case.
+        let bounded = || three().deadline(ms(330));
+        assert!(next(&plan(bounded(), None, true), 220, Again::Yes).is_ok());
+        assert_eq!(next(&plan(bounded(), None, true), 231, Again::Yes), Err(GaveUp::Deadline));
+        // Without a deadline it is bounded by the attempts.
+        assert!(next(&plan(three(), None, true), 231, Again::Yes).is_ok());
         assert_eq!(next(&plan(three(), Some(ms(150)), true), 60, Again::Yes), Err(GaveUp::Deadline));
         assert!(next(&plan(three(), Some(ms(150)), true), 20, Again::Yes).is_ok());
         // A caller's deadline never lengthens the policy's.
-        assert_eq!(next(&plan(three(), Some(ms(5_000)), true), 231, Again::Yes), Err(GaveUp::Deadline));
+        assert_eq!(next(&plan(bounded(), Some(ms(5_000)), true), 231, Again::Yes), Err(GaveUp::Deadline));
     }
 
     #[test]
@@ -210,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_attempt_has_its_timeout_or_what_is_left() {
-        let mut plan = plan(three().probe_timeout(ms(30)), None, true);
+        let mut plan = plan(three().probe_timeout(ms(30)).deadline(ms(330)), None, true);
         let told = |plan: &mut Plan, left, is_probe| {
             let (attempt, is_cut) = plan.begin(ms(left), is_probe, Duration::ZERO);
             (attempt.timeout, is_cut)

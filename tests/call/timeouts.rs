@@ -98,3 +98,12 @@ async fn pf06_a_call_that_is_done_keeps_nothing_until_its_timeout() {
     // No task was started for any of them.
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
 }
+
+/// On real time the last attempt begins microseconds after its call: that takes nothing from its timeout, nor from the target's blame.
+#[tokio::test]
+async fn an_attempt_without_a_deadline_is_never_cut_short() {
+    let world = World::standing(patient(), CallPolicy::builder().timeout(ms(20)).attempts(2).backoff(ms(0)));
+    let call = world.caller.to(T).idempotent(true).run(|_| pending::<Result<(), &str>>());
+    assert_eq!(call.await.unwrap_err().attempts(), 2);
+    assert_eq!((world.counts().timeouts, world.counts().deadline_cut, world.totals()), (2, 0, [0, 2, 0, 0]));
+}

@@ -93,6 +93,7 @@ pub(super) struct Options {
     pub(super) function: Option<Arc<FallbackFn>>,
     pub(super) kept: LastGood<Kept>,
     pub(super) most_of_one: usize,
+    pub(super) is_bounded_by_service: bool,
 }
 
 /// What a request failed with, for a function that answers in its place.
@@ -112,13 +113,23 @@ pub struct Failure {
 /// Tells whether the scope that a request belongs to has ended; to be put among the request's extensions. An error that comes after that is the
 /// caller's doing, whatever it looks like: no evidence about the target, and not tried again.
 #[derive(Clone)]
-pub struct Scope(pub(super) Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct Scope {
+    pub(super) is_over: Arc<dyn Fn() -> bool + Send + Sync>,
+    pub(super) is_callers_turn: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
 
 impl Scope {
     /// Asks this function.
     #[must_use]
     pub fn new(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(is_over))
+        Self { is_over: Arc::new(is_over), is_callers_turn: None }
+    }
+
+    /// Asks this function whether the caller still owes a part of the request. A deadline that passes meanwhile says nothing about the target.
+    #[must_use]
+    pub fn callers_turn(mut self, is_callers_turn: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.is_callers_turn = Some(Arc::new(is_callers_turn));
+        self
     }
 }
 
@@ -137,6 +148,7 @@ impl<F: Clone, C: Clone, K: Key> CallLayer<F, C, K> {
             function: None,
             kept: stale::store(16 << 20),
             most_of_one: 256 << 10,
+            is_bounded_by_service: false,
         };
         Self { shared: Arc::new(Shared { caller, key, classifier, errors: AnyError, options }) }
     }
@@ -181,6 +193,16 @@ impl<F: Clone, C: Clone, K: Key, J: Clone> CallLayer<F, C, K, J> {
             options.kept = stale::store(most);
             options.most_of_one = most_of_one;
         })
+    }
+
+    /// Leaves the timeout of each attempt to the service: for one that knows whose turn it is while a body is sent, or that has to let go of a
+    /// connection before the next call may come.
+    ///
+    /// It finds the [`Attempt`](super::super::Attempt) among the request's extensions, and ends it by an error that is judged a failure with the
+    /// code `E901`. The layer then only cuts what outlasts the deadline.
+    #[must_use]
+    pub fn bounded_by_service(self) -> Self {
+        self.with(|options| options.is_bounded_by_service = true)
     }
 
     fn with(self, set: impl FnOnce(&mut Options)) -> Self {

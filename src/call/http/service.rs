@@ -101,7 +101,7 @@ where
     let policy = Arc::clone(&plan.policy);
     let fallbacks = Fallbacks { policy: policy.fallback(), options, counters: &lane.counters, engine: caller.engine() };
     let name = fallbacks.name(&key, &head);
-    let scope = head.extensions.get::<Scope>().map(|scope| Arc::clone(&scope.0));
+    let scope = head.extensions.get::<Scope>().map(|scope| Arc::clone(&scope.is_over));
     let call = Call { engine: caller.engine(), key: &key, plan, scope: scope.as_deref(), started };
     let mut steps = Attempts { inner, head, replays, classifier, errors, options };
     match deadline(call, &mut steps).await {
@@ -138,6 +138,7 @@ where
         let request = self.replays.next().map(|body| {
             let mut head = self.head.clone();
             write_remaining(&mut head.headers, attempt.timeout);
+            head.extensions.insert(attempt);
             Request::from_parts(head, body)
         });
         Once::new(self.inner.clone(), request)
@@ -167,6 +168,15 @@ where
 
     fn take_back(&mut self) -> bool {
         self.replays.take_back()
+    }
+
+    fn bounds_itself(&self) -> bool {
+        self.options.is_bounded_by_service
+    }
+
+    fn is_callers_turn(&self) -> bool {
+        let scope = self.head.extensions.get::<Scope>();
+        scope.and_then(|scope| scope.is_callers_turn.as_ref()).is_some_and(|is_callers_turn| is_callers_turn())
     }
 }
 
