@@ -1,6 +1,7 @@
-//! The operator's listener: what the targets are doing, and the three things that are done by hand.
+//! The operator's listener: what the targets are doing, and the four things that are done by hand.
 
 mod access;
+mod drill;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use portcullis::{Snapshot, Transition};
 use serde_json::{Value, json};
+
+pub(crate) use drill::{Drills, LONGEST};
 
 use crate::reply::{json, method_not_allowed};
 use crate::server::Handler;
@@ -39,7 +42,7 @@ impl Handler for Admin {
     }
 }
 
-fn answer<B>(shared: &Shared, request: &Request<B>) -> Answer {
+fn answer<B>(shared: &Arc<Shared>, request: &Request<B>) -> Answer {
     let path = request.uri().path().trim_matches('/');
     let parts: Vec<Cow<'_, str>> = path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
     let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
@@ -50,12 +53,15 @@ fn answer<B>(shared: &Shared, request: &Request<B>) -> Answer {
         ["targets", name] if reads => one(shared, name),
         ["transitions"] if reads => transitions(shared),
         ["healthz" | "targets" | "transitions"] | ["targets", _] => method_not_allowed("GET, HEAD"),
-        ["targets", name, action @ ("force-open" | "disable" | "release")] => {
+        ["targets", name, action @ ("force-open" | "disable" | "release" | "drill")] => {
             if request.method() != Method::POST {
                 return method_not_allowed("POST");
             }
             if let Err(refusal) = access::check(request.headers(), shared.live().token()) {
                 return refusal;
+            }
+            if *action == "drill" {
+                return drill::begin(shared, name, request.uri().query());
             }
             act(shared, name, action)
         }
@@ -92,9 +98,19 @@ fn one(shared: &Shared, name: &str) -> Answer {
     }
 }
 
-/// A snapshot with its name, and whether the configuration still has it.
+/// A snapshot with its name, and whether the configuration still has it; what became of its whole calls and the policy of those; the time that a
+/// drill still takes.
 fn described(shared: &Shared, name: &str, snapshot: &Snapshot) -> Value {
     let mut all = json!({ "name": name, "configured": shared.live().has_target(name) });
+    if let Some(left) = shared.drills().left(name) {
+        all["drill_ms"] = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).into();
+    }
+    if let Some(counts) = shared.calls(name) {
+        all["calls"] = json!(counts);
+    }
+    if let Some(policy) = shared.live().call_policy(name) {
+        all["call_policy"] = json!(policy);
+    }
     if let (Value::Object(all), Ok(Value::Object(fields))) = (&mut all, serde_json::to_value(snapshot)) {
         all.extend(fields);
     }
@@ -128,6 +144,8 @@ fn act(shared: &Shared, name: &str, action: &str) -> Answer {
     if engine.snapshot(name).is_none() {
         return unknown(name);
     }
+    // From here on it is as the operator wants it.
+    shared.drills().end(name);
     let done = match action {
         "force-open" => engine.force_open(name),
         "disable" => engine.disable(name),

@@ -16,6 +16,7 @@
 //! # Ok::<(), portcullis_gateway::ConfigErrors>(())
 //! ```
 
+mod call;
 mod error;
 mod policy;
 mod print;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use http::uri::Authority;
 use portcullis::Policy;
+use portcullis::call::CallPolicy;
 use toml::de::DeTable;
 
 pub use error::{ConfigError, ConfigErrors};
@@ -94,12 +96,28 @@ pub struct Target {
     pub name: String,
     /// Where it is reached; taken in turn.
     pub upstream: Vec<Authority>,
-    /// The longest wait for the connection and the head of the answer, and then between two pieces of its body.
+    /// The longest wait for the connection; within the timeout in any case.
+    pub connect_timeout: Option<Duration>,
+    /// The longest wait for the connection and the head of the answer, and then between two pieces of its body: of each attempt.
     pub timeout: Duration,
     /// Whether answers stay open for as long as they like.
     pub stream: bool,
     /// When calls to it are admitted.
     pub policy: Policy,
+    /// What a whole call is: its deadline, attempts and fallback.
+    pub call: CallPolicy,
+}
+
+impl Target {
+    /// The deadline, if one is set.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        call::deadline(&self.call)
+    }
+
+    /// Whether a call is more than one attempt within its timeout.
+    pub(crate) fn is_whole(&self) -> bool {
+        call::is_whole(&self.call)
+    }
 }
 
 impl Config {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis::Engine;
+use portcullis::call::CallCounts;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
@@ -69,6 +70,13 @@ impl Gateway {
     #[must_use]
     pub fn engine(&self) -> &Engine<String> {
         self.shared.engine()
+    }
+
+    /// What became of a target's whole calls: those to a target with a deadline, a probe timeout, retries or a fallback, and those that brought a
+    /// deadline.
+    #[must_use]
+    pub fn calls(&self, target: &str) -> Option<CallCounts> {
+        self.shared.calls(target)
     }
 
     /// The requests in the process: those that count against `max_concurrent`.

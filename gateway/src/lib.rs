@@ -1,7 +1,8 @@
 //! The gateway of portcullis: a reverse proxy in which a dead target hurts nobody else.
 //!
 //! The way of a request: [`Config`] names the routes, `route` picks the target, `proxy` asks the process-wide cap and then
-//! the target's stack, which asks the engine before one attempt at an `upstream`. `admin` is the
+//! the target's `stack`, which asks the engine before one attempt at an `upstream`; where a target has a deadline, retries or a fallback, or a
+//! request a deadline, as a `whole` call. `admin` is the
 //! operator's listener, `server` the accept loop of both, [`demo`] the demonstration.
 //!
 //! # What it doesn't do
@@ -9,7 +10,9 @@
 //! - TLS, in or out: put it behind something that ends TLS, and keep the upstreams on a network that needs none.
 //! - Upgrades (WebSocket) and tunnels, and transfer codings but chunked: refused with 501.
 //! - Trailers of requests: dropped. Those of answers are passed on.
-//! - Retries: one attempt each; an upstream that fails is the caller's to judge.
+//! - Retries and fallbacks of answers that break off in their body: what a client has begun to read can't be taken back. Deadlines, too, are for
+//!   the head of the answer.
+//! - Retries and fallbacks where a route is without admission.
 //! - Buffering: a client that sends or reads slowly holds a place of its target for as long. It isn't held against the
 //!   target, but it counts against its limit. One that takes nothing at all is cut off after `write_timeout`; over HTTP/2 only
 //!   one that leaves its whole connection unread, since a stream without window doesn't show there.
@@ -18,8 +21,10 @@
 mod admin;
 mod body;
 mod cap;
+mod client;
 mod config;
 pub mod demo;
+pub mod drill;
 mod gateway;
 mod headers;
 mod paced;
@@ -32,6 +37,7 @@ mod shared;
 mod stack;
 mod uploading;
 mod upstream;
+mod whole;
 
 pub use config::{Config, ConfigError, ConfigErrors, Route, Target};
 pub use gateway::Gateway;

@@ -3,9 +3,11 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use portcullis_gateway::{Config, demo, serve};
+use portcullis_gateway::drill::Drill;
+use portcullis_gateway::{Config, demo, drill, serve};
 use tracing_subscriber::EnvFilter;
 
 /// A reverse proxy in which a dead target hurts nobody else.
@@ -40,6 +42,22 @@ enum Command {
               value_parser = clap::value_parser!(u64).range(1..=600))]
         seconds: u64,
     },
+    /// Force a target open for a while and tell what its callers got: fallbacks or errors. Exit code 1 if callers got errors where there is a
+    /// fallback, or if nobody called.
+    Drill {
+        /// The target; it must be closed.
+        #[arg(long, value_name = "NAME")]
+        target: String,
+        /// How long; the gateway ends it by itself, should this program die.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=drill::LONGEST.as_secs()))]
+        seconds: u64,
+        /// The admin listener.
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090")]
+        admin: String,
+        /// The admin token; PORTCULLIS_ADMIN_TOKEN unless given, where other users of the machine can't read it.
+        #[arg(long, value_name = "TOKEN")]
+        token: Option<String>,
+    },
 }
 
 /// What a configuration that is wrong ends with.
@@ -63,6 +81,18 @@ async fn main() -> ExitCode {
             }
             Err(errors) => refused(&config, &errors),
         },
+        Command::Drill { target, seconds, admin, token } => {
+            log_to_stderr("error");
+            let token = token.or_else(|| std::env::var(serve::TOKEN).ok()).filter(|token| !token.is_empty());
+            let drill = Drill { target, length: Duration::from_secs(seconds), admin, token };
+            match drill::run(&drill).await {
+                Ok(report) => {
+                    let printed = print(&report.to_string());
+                    if report.is_passed() { printed } else { ExitCode::FAILURE }
+                }
+                Err(error) => failed(&error),
+            }
+        }
         Command::Demo { json, seconds } => {
             log_to_stderr("error");
             match demo::play(seconds, json).await {

@@ -7,7 +7,6 @@ use http::header::UPGRADE;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use portcullis::tower::Error;
 
 use crate::body::{Held, Upload};
 use crate::cap::Place;
@@ -71,10 +70,9 @@ impl Proxy {
         };
         match answer {
             Ok(response) => Ok(response.map(|body| Either::Left(Held::new(body, place)))),
-            Err(Error::Rejected(rejection)) => Err(Reply::rejected(target, rejection).into_response()),
-            Err(Error::Inner(error)) => {
-                tracing::debug!(target_name = target, %error, "a call failed");
-                Err(Reply::failed(target, &error).into_response())
+            Err(why) => {
+                tracing::debug!(target_name = target, ?why, "a call has no answer");
+                Err(Reply::unanswered(target, &why).into_response())
             }
         }
     }

@@ -7,9 +7,12 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use portcullis::Rejection;
+use portcullis::call::{CODE_HEADER, Cause, FALLBACK_HEADER};
 use serde::Serialize;
 
+use crate::stack::Unanswered;
 use crate::upstream::CallError;
+use crate::whole;
 
 /// What to wait where nobody can tell when it will work again: the least that `Retry-After` can say.
 const HINT: Duration = Duration::from_secs(1);
@@ -26,11 +29,16 @@ pub(crate) struct Reply<'a> {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    // If there was more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<u32>,
+    #[serde(skip)]
+    fallback_failed: bool,
 }
 
 impl<'a> Reply<'a> {
     /// The target's breaker or bulkhead said no.
-    pub(crate) fn rejected(target: &'a str, rejection: Rejection) -> Self {
+    fn rejected(target: &'a str, rejection: Rejection) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             code: rejection.code(),
@@ -38,6 +46,8 @@ impl<'a> Reply<'a> {
             reason: rejection.reason(),
             message: rejection.to_string(),
             retry_after_ms: Some(millis_up(rejection.retry_after().unwrap_or(HINT))),
+            attempts: None,
+            fallback_failed: false,
         }
     }
 
@@ -50,11 +60,13 @@ impl<'a> Reply<'a> {
             reason: "process",
             message: format!("the gateway works on {limit} requests already"),
             retry_after_ms: Some(millis_up(HINT)),
+            attempts: None,
+            fallback_failed: false,
         }
     }
 
     /// The call was made and brought no answer.
-    pub(crate) fn failed(target: &'a str, error: &CallError) -> Self {
+    fn failed(target: &'a str, error: &CallError) -> Self {
         let (status, code, reason) = match error {
             CallError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "E901", "timeout"),
             CallError::Unreachable(_) => (StatusCode::BAD_GATEWAY, "E902", "unreachable"),
@@ -70,7 +82,45 @@ impl<'a> Reply<'a> {
             reason,
             message: error.to_string(),
             retry_after_ms: (!blameless).then(|| millis_up(HINT)),
+            attempts: None,
+            fallback_failed: false,
         }
+    }
+
+    /// The request's time is over. When it has more is for its client to say.
+    fn late(target: &'a str, on_arrival: bool) -> Self {
+        let message = if on_arrival { "the deadline had passed on arrival" } else { "no answer before the deadline" };
+        let reply = Self::plain(StatusCode::GATEWAY_TIMEOUT, "E901", "deadline", message);
+        Self { target: Some(target), ..reply }
+    }
+
+    /// There is no answer of an upstream or a fallback.
+    pub(crate) fn unanswered(target: &'a str, why: &Unanswered) -> Self {
+        match why {
+            Unanswered::Rejected(rejection) => Self::rejected(target, *rejection),
+            Unanswered::Failed(error) => Self::failed(target, error),
+            Unanswered::Deadline { on_arrival } => Self::late(target, *on_arrival),
+            Unanswered::Whole(error) => Self::whole(target, error),
+        }
+    }
+
+    fn whole(target: &'a str, error: &whole::Error) -> Self {
+        let mut reply = match error.cause() {
+            Cause::Rejected(rejection) => Self::rejected(target, *rejection),
+            Cause::Deadline { on_arrival } => Self::late(target, *on_arrival),
+            Cause::Failed(error) => Self::failed(target, error),
+            // Attempts end themselves and answers are handed on, so nothing else is left.
+            other => {
+                let reply = Self::plain(StatusCode::BAD_GATEWAY, error.code(), other.reason(), &other.to_string());
+                Self { target: Some(target), ..reply }
+            }
+        };
+        reply.attempts = Some(error.attempts()).filter(|&attempts| attempts > 1);
+        if let Some(failed) = error.fallback_error() {
+            reply.message = format!("{}; the fallback failed: {failed}", reply.message);
+            reply.fallback_failed = true;
+        }
+        reply
     }
 
     /// No route leads anywhere for this request.
@@ -94,11 +144,25 @@ impl<'a> Reply<'a> {
     }
 
     fn plain(status: StatusCode, code: &'static str, reason: &'static str, message: &str) -> Self {
-        Self { status, code, target: None, reason, message: message.to_owned(), retry_after_ms: None }
+        Self {
+            status,
+            code,
+            target: None,
+            reason,
+            message: message.to_owned(),
+            retry_after_ms: None,
+            attempts: None,
+            fallback_failed: false,
+        }
     }
 
     pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = json(self.status, &self);
+        // Who calls through a gateway of its own tells a refusal by it, and doesn't try that again.
+        response.headers_mut().insert(CODE_HEADER, HeaderValue::from_static(self.code));
+        if self.fallback_failed {
+            response.headers_mut().insert(FALLBACK_HEADER, HeaderValue::from_static("failed"));
+        }
         if let Some(wait) = self.retry_after_ms {
             let seconds = wait.div_ceil(1_000).max(1);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));

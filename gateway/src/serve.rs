@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::{Config, ConfigErrors, Gateway};
 
 /// The environment variable that gives the admin token if the file has none.
-const TOKEN: &str = "PORTCULLIS_ADMIN_TOKEN";
+pub const TOKEN: &str = "PORTCULLIS_ADMIN_TOKEN";
 
 /// Why the process ended.
 #[derive(Debug)]

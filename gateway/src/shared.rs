@@ -1,18 +1,22 @@
 //! What the listeners share: the engine and the cap for good, the routes until the next reload.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use portcullis::{Engine, Rejection};
+use portcullis::Engine;
+use portcullis::call::{CallCounts, CallPolicy, Caller};
 
+use crate::admin::Drills;
 use crate::cap::Cap;
-use crate::config::Config;
+use crate::client::Clients;
+use crate::config::{Config, Target};
 use crate::route::Routes;
-use crate::stack::Stack;
-use crate::upstream::{Client, Upstream, client};
+use crate::stack::{Admission, Stack};
+use crate::upstream::Upstream;
+use crate::whole::{self, Settle, Whole};
 
 /// The engine keeps every target for as long as the process runs: a policy must not be forgotten in a quiet hour.
 const FOR_GOOD: Duration = Duration::from_hours(100 * 365 * 24);
@@ -20,18 +24,30 @@ const FOR_GOOD: Duration = Duration::from_hours(100 * 365 * 24);
 /// The state of a gateway.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    engine: Arc<Engine<String>>,
+    lasting: Lasting,
     cap: Arc<Cap>,
-    client: Client,
     live: ArcSwap<Live>,
     draining: AtomicBool,
+    drills: Drills,
 }
+
+/// What is the same for every configuration: targets that stay in it keep their state, budgets, answers and connections.
+#[derive(Debug)]
+struct Lasting {
+    engine: Arc<Engine<String>>,
+    caller: Caller,
+    layer: whole::Layer,
+    clients: Clients,
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a reload replaces as a whole.
 #[derive(Debug)]
 pub(crate) struct Live {
     routes: Routes<Way>,
-    targets: HashSet<String>,
+    // As configured.
+    targets: HashMap<String, CallPolicy>,
     token: Option<String>,
 }
 
@@ -46,30 +62,37 @@ pub(crate) struct Way {
 
 impl Shared {
     /// Makes the state, with each target of the configuration known to the engine.
-    pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Rejection> {
+    pub(crate) fn new(config: &Config) -> Result<Arc<Self>, BoxError> {
         let engine = Engine::builder().max_targets(MAX_TARGETS).idle_after(FOR_GOOD).forget_after(FOR_GOOD).build();
         let engine = Arc::new(engine);
-        let client = client();
-        let live = Live::new(config, &engine, &client)?;
+        let caller = Caller::builder(Arc::clone(&engine)).build()?;
+        let layer = whole::layer(caller.clone());
+        let lasting = Lasting { engine, caller, layer, clients: Clients::default() };
+        let live = Live::new(config, &lasting)?;
         Ok(Arc::new(Self {
+            lasting,
             cap: Cap::new(config.max_concurrent),
             live: ArcSwap::from_pointee(live),
             draining: AtomicBool::new(false),
-            engine,
-            client,
+            drills: Drills::default(),
         }))
     }
 
     /// Puts another configuration in force. Targets keep their state; calls in flight go on.
-    pub(crate) fn apply(&self, config: &Config) -> Result<(), Rejection> {
-        let live = Live::new(config, &self.engine, &self.client)?;
+    pub(crate) fn apply(&self, config: &Config) -> Result<(), BoxError> {
+        let live = Live::new(config, &self.lasting)?;
         self.cap.set_limit(config.max_concurrent);
         self.live.store(Arc::new(live));
         Ok(())
     }
 
     pub(crate) fn engine(&self) -> &Engine<String> {
-        &self.engine
+        &self.lasting.engine
+    }
+
+    /// What became of the whole calls to a target.
+    pub(crate) fn calls(&self, target: &str) -> Option<CallCounts> {
+        self.lasting.caller.counts(target)
     }
 
     pub(crate) fn cap(&self) -> &Arc<Cap> {
@@ -78,6 +101,10 @@ impl Shared {
 
     pub(crate) fn live(&self) -> arc_swap::Guard<Arc<Live>> {
         self.live.load()
+    }
+
+    pub(crate) fn drills(&self) -> &Drills {
+        &self.drills
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -92,23 +119,38 @@ impl Shared {
 /// Far more than a file holds, so that reloads with other names go on for long; each costs a few hundred bytes.
 const MAX_TARGETS: usize = 100_000;
 
+impl Lasting {
+    fn admission(&self, target: &Target, upstream: &Upstream) -> Admission {
+        Admission {
+            engine: Arc::clone(&self.engine),
+            settle: Settle::new(),
+            whole: Whole::new(&self.layer, upstream, target.call.probe_timeout()),
+            is_whole: target.is_whole(),
+        }
+    }
+}
+
 impl Live {
-    fn new(config: &Config, engine: &Arc<Engine<String>>, client: &Client) -> Result<Self, Rejection> {
-        let mut upstreams = std::collections::HashMap::new();
+    fn new(config: &Config, lasting: &Lasting) -> Result<Self, BoxError> {
+        let mut targets = HashMap::new();
         for target in &config.targets {
-            engine.set_policy(target.name.as_str(), target.policy.clone())?;
-            upstreams.insert(target.name.as_str(), Upstream::new(client.clone(), target));
+            lasting.engine.set_policy(target.name.as_str(), target.policy.clone())?;
+            let policy = whole::in_force(&target.call, target.deadline().is_some());
+            lasting.caller.set_policy(target.name.clone(), policy)?;
+            let client = lasting.clients.within(target.connect_timeout);
+            targets.insert(target.name.as_str(), (target, Upstream::new(client, target)));
         }
         let routes = config.routes.iter().filter_map(|route| {
             // A route without its target doesn't pass the checks of a configuration.
-            let upstream = upstreams.get(route.target.as_str())?.clone();
-            let stack = Stack::new(&route.target, route.admission.then_some(engine), upstream);
+            let (target, upstream) = targets.get(route.target.as_str())?;
+            let admission = route.admission.then(|| lasting.admission(target, upstream));
+            let stack = Stack::new(&route.target, admission, upstream.clone(), target.deadline());
             let way = Way { stack: Arc::new(stack), stream: route.stream };
             Some((route.host.clone(), route.path.clone(), way))
         });
         Ok(Self {
             routes: Routes::new(routes),
-            targets: config.targets.iter().map(|target| target.name.clone()).collect(),
+            targets: config.targets.iter().map(|target| (target.name.clone(), target.call.clone())).collect(),
             token: config.admin_token.clone(),
         })
     }
@@ -118,7 +160,11 @@ impl Live {
     }
 
     pub(crate) fn has_target(&self, name: &str) -> bool {
-        self.targets.contains(name)
+        self.targets.contains_key(name)
+    }
+
+    pub(crate) fn call_policy(&self, target: &str) -> Option<&CallPolicy> {
+        self.targets.get(target)
     }
 
     pub(crate) fn token(&self) -> Option<&str> {

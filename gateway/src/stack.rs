@@ -1,20 +1,25 @@
-//! What a route's requests go through: admission, unless the route is without, then one attempt at an upstream.
+//! What a route's requests go through: admission, unless the route is without, then one attempt at an upstream; or as many as a whole call
+//! makes, where the target's policy or the request's deadline asks for one.
 //!
-//! The engine is asked directly, with the layer's classifier and body, but without the layer: a route's target is known beforehand, so
-//! there is no key to be made for each request, and no service to be cloned.
+//! For one attempt the engine is asked directly, with the layer's classifier and body, but without the layer: a route's target is known
+//! beforehand, so there is no key to be made for each request, and no service to be cloned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::Either;
 use portcullis::Engine;
-use portcullis::tower::{Classify, Error, GuardedBody, HttpClassifier, RequestPermit};
+use portcullis::Rejection;
+use portcullis::call::{CallBody, remaining, write_remaining};
+use portcullis::tower::GuardedBody;
 
 use crate::body::{Download, Upload};
-use crate::upstream::{CallError, Stream, Upstream};
+use crate::upstream::{CallError, Terms, Upstream};
+use crate::whole::{Error as WholeError, Settle, Whole, settle};
 
-/// The body of an upstream's answer, with the permit of its call if there is one.
-pub(crate) type Answer = Either<GuardedBody<Download>, Download>;
+/// The body of an upstream's answer, with the permit of its call if there is one; or that of a whole call.
+pub(crate) type Answer = Either<Either<GuardedBody<Download>, Download>, CallBody<GuardedBody<Download>>>;
 
 /// What stands between a route and its target.
 #[derive(Debug)]
@@ -23,23 +28,44 @@ pub(crate) struct Stack {
     // None where nobody is asked: the engine doesn't know of those calls.
     admission: Option<Admission>,
     upstream: Upstream,
+    deadline: Option<Duration>,
 }
 
+/// Who is asked, and how.
 #[derive(Debug)]
-struct Admission {
-    engine: Arc<Engine<String>>,
-    classifier: HttpClassifier,
+pub(crate) struct Admission {
+    pub(crate) engine: Arc<Engine<String>>,
+    pub(crate) settle: Settle,
+    pub(crate) whole: Whole,
+    /// Whether all calls are whole ones; else only those that bring a deadline.
+    pub(crate) is_whole: bool,
+}
+
+/// Why there is no answer of an upstream or a fallback.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// One attempt wasn't admitted.
+    Rejected(Rejection),
+    /// One attempt failed.
+    Failed(CallError),
+    /// The request's time is over.
+    Deadline {
+        /// Whether it was when the request came.
+        on_arrival: bool,
+    },
+    /// A whole call failed.
+    Whole(Box<WholeError>),
 }
 
 impl Stack {
-    /// `engine` is asked about each call, if there is one.
-    pub(crate) fn new(target: &str, engine: Option<&Arc<Engine<String>>>, upstream: Upstream) -> Self {
-        let admission = engine.map(|engine| Admission {
-            engine: Arc::clone(engine),
-            // The upstream marks them: by their type, or because the configuration says so.
-            classifier: HttpClassifier::new().streams(|head| head.extensions.get::<Stream>().is_some()),
-        });
-        Self { target: target.into(), admission, upstream }
+    /// `admission` is asked about each call, if there is one; `deadline` bounds those that aren't asked about.
+    pub(crate) fn new(
+        target: &str,
+        admission: Option<Admission>,
+        upstream: Upstream,
+        deadline: Option<Duration>,
+    ) -> Self {
+        Self { target: target.into(), admission, upstream, deadline }
     }
 
     /// The target's name.
@@ -48,29 +74,45 @@ impl Stack {
     }
 
     /// Makes one call.
-    pub(crate) async fn call(&self, request: Request<Upload>) -> Result<Response<Answer>, Error<CallError>> {
-        let Some(Admission { engine, classifier }) = &self.admission else {
-            let answer = self.upstream.call(request).await.map_err(Error::Inner)?;
-            return Ok(answer.map(Either::Right));
+    pub(crate) async fn call(&self, request: Request<Upload>) -> Result<Response<Answer>, Unanswered> {
+        let left = remaining(request.headers());
+        let Some(admission) = &self.admission else {
+            return self.unasked(request, left).await;
         };
-        // Dropped together with this future it is an abandoned call, and a failure where the future panics.
-        let permit = engine.admit_async(&*self.target).map_err(Error::Rejected)?;
-        let answer = settle(classifier, permit, self.upstream.call(request).await).map_err(Error::Inner)?;
-        Ok(answer.map(Either::Left))
-    }
-}
-
-/// As the classifier does, but for calls that failed by the client's fault or the gateway's own.
-fn settle(
-    classifier: &HttpClassifier,
-    permit: RequestPermit,
-    result: Result<Response<Download>, CallError>,
-) -> Result<Response<GuardedBody<Download>>, CallError> {
-    match result {
-        Err(error @ (CallError::Client { .. } | CallError::Exhausted(_))) => {
-            permit.ignore();
-            Err(error)
+        if admission.is_whole || left.is_some() {
+            let answer = admission.whole.call(&self.target, request).await;
+            return answer.map(|answer| answer.map(Either::Right)).map_err(Unanswered::Whole);
         }
-        other => classifier.settle(permit, other),
+        // Dropped together with this future it is an abandoned call, and a failure where the future panics.
+        let permit = admission.engine.admit_async(&*self.target).map_err(Unanswered::Rejected)?;
+        let answer = self.attempt(request).await;
+        let answer = settle(&admission.settle, permit, answer).map_err(Unanswered::Failed)?;
+        Ok(answer.map(|body| Either::Left(Either::Left(body))))
+    }
+
+    async fn attempt(&self, request: Request<Upload>) -> Result<Response<Download>, CallError> {
+        let terms =
+            Terms { turn: self.upstream.turn(), timeout: self.upstream.timeout(), upload: request.body().progress() };
+        self.upstream.call(request.map(Either::Left), terms).await
+    }
+
+    /// A call that no policy is asked about. The time that it may take holds all the same.
+    async fn unasked(
+        &self,
+        mut request: Request<Upload>,
+        left: Option<Duration>,
+    ) -> Result<Response<Answer>, Unanswered> {
+        let limit = left.into_iter().chain(self.deadline).min();
+        let answer = match limit {
+            None => self.attempt(request).await,
+            Some(Duration::ZERO) => return Err(Unanswered::Deadline { on_arrival: true }),
+            Some(limit) => {
+                write_remaining(request.headers_mut(), limit.min(self.upstream.timeout()));
+                let in_time = tokio::time::timeout(limit, self.attempt(request)).await;
+                in_time.map_err(|_| Unanswered::Deadline { on_arrival: false })?
+            }
+        };
+        let answer = answer.map_err(Unanswered::Failed)?;
+        Ok(answer.map(|body| Either::Left(Either::Right(body))))
     }
 }

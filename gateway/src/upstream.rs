@@ -1,4 +1,4 @@
-//! One attempt at one of a target's upstreams: the client, the turn that each URL takes, and the timeout.
+//! One attempt at one of a target's upstreams: the turn that each URL takes, and the timeout.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,19 +11,15 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, header};
 use http_body::Body;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
-use crate::body::{Download, Progress, Upload};
+use crate::body::{Download, Progress, Sent};
+use crate::client::Client;
 use crate::headers::strip_hop_by_hop;
-
-/// The pool of connections that all targets share, each upstream with its own part.
-pub(crate) type Client = legacy::Client<HttpConnector, Upload>;
 
 /// How much longer a call that was given up keeps its place. Its connection is closed by another task, and the upstream has
 /// to notice: only then may the next call come, or the upstream holds more than its limit.
-const LETTING_GO: Duration = Duration::from_millis(5);
+pub(crate) const LETTING_GO: Duration = Duration::from_millis(5);
 
 /// Marks requests and answers that may stay open for as long as they like.
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +60,6 @@ impl fmt::Display for CallError {
 
 impl StdError for CallError {}
 
-/// Makes the client of the upstreams.
-pub(crate) fn client() -> Client {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    legacy::Client::builder(TokioExecutor::new())
-        // Shorter than the 5 s after which many servers close: a call on a connection that closes meanwhile is lost.
-        .pool_idle_timeout(Duration::from_secs(4))
-        .pool_max_idle_per_host(256)
-        .pool_timer(TokioTimer::new())
-        // Each request has it already.
-        .set_host(false)
-        .timer(TokioTimer::new())
-        .build(connector)
-}
-
 /// A target's upstreams, which its routes share.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream(Arc<Shared>);
@@ -100,11 +81,21 @@ impl Upstream {
         Self(Arc::new(Shared { client, places, next: AtomicUsize::new(0), timeout, stream }))
     }
 
+    /// The turn of a new call. Each further attempt of it takes the next one, whatever others take meanwhile.
+    pub(crate) fn turn(&self) -> usize {
+        self.0.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The time for an attempt that isn't told otherwise.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.0.timeout
+    }
+
     /// Makes one attempt.
-    pub(crate) async fn call(&self, mut request: Request<Upload>) -> Result<Response<Download>, CallError> {
+    pub(crate) async fn call(&self, mut request: Request<Sent>, terms: Terms) -> Result<Response<Download>, CallError> {
         let shared = &*self.0;
-        let turn = shared.next.fetch_add(1, Ordering::Relaxed) % shared.places.len().max(1);
-        let Some((authority, host)) = shared.places.get(turn) else {
+        let Terms { turn, timeout, upload } = terms;
+        let Some((authority, host)) = shared.places.get(turn % shared.places.len().max(1)) else {
             return Err(CallError::Unreachable("the target has no upstream".to_owned()));
         };
         *request.uri_mut() = at(authority, request.uri());
@@ -115,8 +106,7 @@ impl Upstream {
             request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let declared = shared.stream || request.extensions().get::<Stream>().is_some();
-        let upload = request.body().progress();
-        let answer = answer(shared.client.request(request), shared.timeout, upload.as_deref()).await;
+        let answer = answer(shared.client.request(request), timeout, upload.as_deref()).await;
         if let Err(CallError::Timeout { .. }) = answer {
             tokio::time::sleep(LETTING_GO).await;
         }
@@ -134,6 +124,17 @@ impl Upstream {
         let limit = (!stream).then_some(shared.timeout);
         Ok(Response::from_parts(head, Download::new(body, limit, upload)))
     }
+}
+
+/// What an attempt is made by.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    /// Which of the upstreams.
+    pub(crate) turn: usize,
+    /// The time to the head of the answer.
+    pub(crate) timeout: Duration,
+    /// How the request's body stands, if it has one.
+    pub(crate) upload: Option<Arc<Progress>>,
 }
 
 /// Waits for the head of the answer: `limit` from the start, or from when the client last sent a piece of its body.

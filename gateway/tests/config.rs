@@ -301,4 +301,17 @@ fn the_example_shows_the_defaults() {
         (bare.listen, bare.admin, bare.max_concurrent, bare.header_timeout, bare.shutdown_timeout)
     );
     assert_eq!(example.write_timeout, bare.write_timeout);
+    assert_eq!((&example.targets[0].call, example.targets[0].connect_timeout), (&bare.targets[0].call, None));
+    // Those that stand there as comments are fields, too, and what is in them is the default.
+    let text = include_str!("../portcullis.example.toml");
+    let fields = ["connect_timeout", "probe_timeout", "deadline", "retry_backoff_max"];
+    let set = |text: String, field: &&str| text.replace(&format!("# {field} ="), &format!("{field} ="));
+    let text = fields.iter().fold(text.to_owned(), set).replace("timeout = \"250ms\"", "");
+    let set: Config = text.parse().unwrap();
+    let (call, default) = (&set.targets[0].call, &bare.targets[0].call);
+    assert_eq!((call.probe_timeout(), call.deadline()), (default.probe_timeout(), default.deadline()));
+    assert_eq!(
+        (call.backoff_max(), set.targets[0].connect_timeout),
+        (default.backoff_max(), Some(example.targets[0].timeout))
+    );
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use portcullis::{Policy, PolicyBuilder};
+use portcullis::{Policy, PolicyBuilder, PolicyError};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
+use super::call;
 use super::reader::{Field, Report, join};
 use super::targets::OWN;
 
@@ -39,37 +40,40 @@ const ALLOWED: &[(&str, &str)] = &[
     ("adaptive", "{ algorithm = \"gradient\" }, { algorithm = \"aimd\", latency = \"200ms\" } or \"none\""),
 ];
 
-/// Reports the policy fields of a table that are unknown or can't be read, and returns the others.
+/// Reports the fields of a table that are unknown or can't be read, and returns those of the policy.
 pub(super) fn check_keys<'d>(report: &mut Report<'_>, path: &str, table: &'d DeTable<'d>) -> DeTable<'d> {
     let mut fit = DeTable::new();
     for (key, value) in table.iter().filter(|(key, _)| !OWN.contains(&key.get_ref().as_ref())) {
         let name = key.get_ref().as_ref();
-        let mut alone = DeTable::new();
-        alone.insert(key.clone(), value.clone());
-        let Err(error) = builder(alone.clone()) else {
-            fit.extend(alone);
+        if call::is_field(name) {
+            continue;
+        }
+        let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| *known == name) else {
+            let ours = OWN.iter().copied().chain(call::names());
+            let known: Vec<&str> = ours.chain(ALLOWED.iter().map(|(name, _)| *name)).collect();
+            let message = format!("unknown field: must be one of {}", known.join(", "));
+            report.add(&key.span(), join(path, name), message);
             continue;
         };
-        let full = join(path, name);
-        match ALLOWED.iter().find(|(known, _)| *known == name) {
-            Some((_, allowed)) => {
-                let field = Field::new(full, value);
-                // The engine's own words if it has judged the value, ours if it couldn't read one.
-                match error.message().trim().split_once(" is out of range: ") {
-                    Some((_, must)) => field.refuse(report, must.trim_start_matches("must be ")),
-                    None => field.refuse(report, allowed),
-                }
-            }
-            None => {
-                let known: Vec<&str> = OWN.iter().copied().chain(ALLOWED.iter().map(|(name, _)| *name)).collect();
-                report.add(&key.span(), full, format!("unknown field: must be one of {}", known.join(", ")));
-            }
+        let mut alone = DeTable::new();
+        alone.insert(key.clone(), value.clone());
+        match builder(alone.clone()) {
+            Ok(_) => fit.extend(alone),
+            Err(error) => refuse(report, &Field::new(join(path, name), value), error.message(), allowed),
         }
     }
     fit
 }
 
-/// Merges the fields and builds the policy. Each field is judged, not only up to the first that is refused.
+/// Reports a value that can't be read: in the engine's own words if it has judged the value, in ours if it couldn't read one.
+pub(super) fn refuse(report: &mut Report<'_>, field: &Field<'_>, error: &str, allowed: &str) {
+    match error.trim().split_once(" is out of range: ") {
+        Some((_, must)) => field.refuse(report, must.trim_start_matches("must be ")),
+        None => field.refuse(report, allowed),
+    }
+}
+
+/// Merges the fields and builds the policy.
 pub(super) fn read(
     report: &mut Report<'_>,
     target: &Field<'_>,
@@ -79,23 +83,41 @@ pub(super) fn read(
 ) -> Option<Policy> {
     let own = check_keys(report, &target.name, own);
     // The defaults are reported once, where they stand, not with every target.
-    let mut merged = check_keys(&mut Report::new(""), "defaults", defaults);
-    for (key, value) in &own {
+    let defaults = check_keys(&mut Report::new(""), "defaults", defaults);
+    built(report, target, &own, defaults, |merged| {
+        let builder = builder(merged.clone()).map_err(|error| unread(&error))?;
+        let policy = builder.build().map_err(|error| refused(&error))?;
+        outlasting(policy, timeout, merged.contains_key(LEASE))
+    })
+}
+
+/// A table that can't be read as a whole, though each of its fields can.
+pub(super) fn unread(error: &toml::de::Error) -> (String, String) {
+    (String::new(), error.message().trim().to_owned())
+}
+
+/// The field that a policy refuses, and why.
+pub(super) fn refused(error: &PolicyError) -> (String, String) {
+    (error.field().to_owned(), format!("{} is out of range: must be {}", error.value(), error.expected()))
+}
+
+/// Builds something of a target's own fields over the defaults'. Each field is judged, not only up to the first that is refused: that one is
+/// left out, and the rest built again.
+pub(super) fn built<'d, T>(
+    report: &mut Report<'_>,
+    target: &Field<'_>,
+    own: &DeTable<'d>,
+    mut merged: DeTable<'d>,
+    build: impl Fn(&DeTable<'d>) -> Result<T, (String, String)>,
+) -> Option<T> {
+    for (key, value) in own {
         merged.remove(key.get_ref().as_ref());
         merged.insert(key.clone(), value.clone());
     }
     let mut sound = true;
     loop {
-        let built = builder(merged.clone()).map_err(|error| (String::new(), error.message().trim().to_owned()));
-        let built = built.and_then(|builder| {
-            builder.build().map_err(|error| {
-                let message = format!("{} is out of range: must be {}", error.value(), error.expected());
-                (error.field().to_owned(), message)
-            })
-        });
-        let built = built.and_then(|policy| outlasting(policy, timeout, merged.contains_key(LEASE)));
-        let (field, message) = match built {
-            Ok(policy) => return sound.then_some(policy),
+        let (field, message) = match build(&merged) {
+            Ok(built) => return sound.then_some(built),
             Err(error) => error,
         };
         sound = false;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toml::Value;
 
+use super::call;
 use super::reader::join;
 use super::{Config, Route, Target};
 
@@ -55,11 +56,18 @@ impl fmt::Display for Target {
         writeln!(f, "[{}]", join("target", &self.name))?;
         let upstream = self.upstream.iter().map(|authority| Value::from(format!("http://{authority}"))).collect();
         writeln!(f, "upstream = {}", Value::Array(upstream))?;
+        if let Some(connect_timeout) = self.connect_timeout {
+            writeln!(f, "connect_timeout = {}", duration(connect_timeout))?;
+        }
         writeln!(f, "timeout = {}", duration(self.timeout))?;
         writeln!(f, "stream = {}", self.stream)?;
         let policy = toml::Table::try_from(&self.policy).map_err(|_| fmt::Error)?;
         for (key, value) in &policy {
             writeln!(f, "{key} = {value}")?;
+        }
+        let call = toml::Table::try_from(&self.call).map_err(|_| fmt::Error)?;
+        for (key, value) in call.iter().filter(|(key, _)| *key != "timeout") {
+            writeln!(f, "{} = {value}", call::name_here(key))?;
         }
         Ok(())
     }

@@ -7,17 +7,16 @@ use http::Uri;
 use http::uri::Authority;
 use toml::de::DeTable;
 
-use super::Target;
-use super::policy;
 use super::reader::{Field, Report, join};
+use super::{Target, call, policy};
 
 /// More would not be a file that somebody reads.
 const MOST_TARGETS: usize = 10_000;
 const URL: &str = "an http:// URL of a host, and a port if it isn't 80, with nothing after it";
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(1);
 
-/// What the gateway itself reads from a target's table; the rest is its policy.
-pub(super) const OWN: &[&str] = &["upstream", "timeout", "stream"];
+/// What the gateway itself reads from a target's table; the rest is its policy, and that of its calls.
+pub(super) const OWN: &[&str] = &["upstream", "connect_timeout", "timeout", "stream"];
 
 /// Reads the targets; each field that a target doesn't set comes from the defaults.
 pub(super) fn read(report: &mut Report<'_>, targets: Option<Field<'_>>, defaults: Option<Field<'_>>) -> Vec<Target> {
@@ -76,14 +75,40 @@ fn one(
         None => default("stream").and_then(|field| field.flag(&mut unheard)),
     };
     let timeout = timeout.unwrap_or(Duration::from_secs(1));
-    let policy = policy::read(report, whole, table, defaults, timeout)?;
-    Some(Target { name: name.to_owned(), upstream, timeout, stream: stream.unwrap_or(false), policy })
+    let connect_timeout = connect_timeout(report, get("connect_timeout"), default("connect_timeout"), timeout);
+    let policy = policy::read(report, whole, table, defaults, timeout);
+    let call = call::read(report, whole, table, defaults, timeout);
+    Some(Target {
+        name: name.to_owned(),
+        upstream,
+        connect_timeout,
+        timeout,
+        stream: stream.unwrap_or(false),
+        policy: policy?,
+        call: call?,
+    })
+}
+
+/// Within the timeout, or it would never be the one that ends an attempt. A default that is longer than a target's own timeout is that one's
+/// fault, and simply has no effect.
+fn connect_timeout(
+    report: &mut Report<'_>,
+    own: Option<Field<'_>>,
+    default: Option<Field<'_>>,
+    timeout: Duration,
+) -> Option<Duration> {
+    match own {
+        Some(field) => field.duration(report, *TIMEOUT.start()..=timeout),
+        None => default.and_then(|field| field.duration(&mut Report::new(""), TIMEOUT)),
+    }
 }
 
 fn check_defaults(report: &mut Report<'_>, defaults: &DeTable<'_>) {
     let get = |key: &str| defaults.get(key).map(|value| Field::new(join("defaults", key), value));
-    if let Some(field) = get("timeout") {
-        field.duration(report, TIMEOUT);
+    for key in ["connect_timeout", "timeout"] {
+        if let Some(field) = get(key) {
+            field.duration(report, TIMEOUT);
+        }
     }
     if let Some(field) = get("stream") {
         field.flag(report);
@@ -92,6 +117,7 @@ fn check_defaults(report: &mut Report<'_>, defaults: &DeTable<'_>) {
         report.add(&field.span, field.name.clone(), "belongs to a target: must be under [target.NAME]");
     }
     policy::check_keys(report, "defaults", defaults);
+    call::check_keys(report, "defaults", defaults);
 }
 
 fn upstreams(report: &mut Report<'_>, field: &Field<'_>) -> Vec<Authority> {

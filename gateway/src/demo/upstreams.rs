@@ -30,8 +30,12 @@ pub const SLOW: Duration = Duration::from_millis(300);
 pub enum Mode {
     /// It answers what the path asks for.
     Healthy,
+    /// It answers, each time after so long.
+    Slow(Duration),
     /// It accepts and never answers.
     Hanging,
+    /// It answers at once that it can't: 503.
+    Failing,
     /// Nobody listens; connections are refused.
     Refusing,
 }
@@ -165,7 +169,13 @@ async fn answer<B>(request: &Request<B>, meter: &Meter, mode: Mode) -> Response<
     }
     // Dropped with this future if the client leaves.
     let _call = meter.enter();
-    if mode == Mode::Hanging || asked == "hang" {
+    match mode {
+        Mode::Slow(wait) => tokio::time::sleep(wait).await,
+        Mode::Failing => return text(StatusCode::SERVICE_UNAVAILABLE, "out of order\n"),
+        Mode::Hanging => std::future::pending().await,
+        Mode::Healthy | Mode::Refusing => {}
+    }
+    if asked == "hang" {
         std::future::pending::<()>().await;
     }
     match asked {

@@ -246,3 +246,49 @@ pub fn nobody() -> (tokio::net::TcpSocket, SocketAddr) {
     let address = socket.local_addr().unwrap();
     (socket, address)
 }
+
+/// An upstream that answers each request by a function of its number, from 0, and its head. No answer, if it has none to give.
+pub struct Answering {
+    pub address: SocketAddr,
+    heads: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Answering {
+    pub async fn start(answer: impl Fn(usize, &str) -> Option<String> + Send + Sync + 'static) -> Self {
+        let heads = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let (seen, answer) = (std::sync::Arc::clone(&heads), std::sync::Arc::new(answer));
+        let address = scripted(move |mut raw| {
+            let (seen, answer) = (std::sync::Arc::clone(&seen), std::sync::Arc::clone(&answer));
+            async move {
+                while let Some(head) = raw.next_head().await {
+                    let number = {
+                        let mut seen = seen.lock().unwrap();
+                        seen.push(head.to_ascii_lowercase());
+                        seen.len() - 1
+                    };
+                    match answer(number, &head) {
+                        Some(answer) => raw.send(&answer).await,
+                        None => drop(raw.read_all().await),
+                    }
+                }
+            }
+        })
+        .await;
+        Self { address, heads }
+    }
+
+    /// The heads of all requests, in lower case.
+    pub fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+/// The text of an answer with these header lines.
+pub fn answer(status: &str, lines: &str, body: &str) -> Option<String> {
+    Some(format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{lines}\r\n{body}", body.len()))
+}
+
+/// A field of a request's head.
+pub fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}

@@ -1,0 +1,74 @@
+//! A drill from outside: forces a target open through the admin listener for a while, and tells what its callers got meanwhile.
+//!
+//! A fallback that nobody has seen at work is a hope. So a drill that nobody called in is a failure, too: it showed nothing.
+
+mod client;
+mod report;
+
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use client::Admin;
+pub use client::Error;
+pub use report::Report;
+
+/// The longest drill.
+pub const LONGEST: Duration = crate::admin::LONGEST;
+
+/// How often the target is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// What the lease outlasts the drill by: the tool releases first, unless it died.
+const LEASE: Duration = Duration::from_secs(5);
+
+/// What to drill.
+#[derive(Clone, Debug)]
+pub struct Drill {
+    /// The target.
+    pub target: String,
+    /// How long.
+    pub length: Duration,
+    /// The admin listener, host and port.
+    pub admin: String,
+    /// Its token, if it has one.
+    pub token: Option<String>,
+}
+
+/// Forces the target open, waits, releases it, and counts. SIGINT and SIGTERM end the drill early; the target is released then, too.
+///
+/// # Errors
+///
+/// The admin listener can't be reached or refuses: the target is unknown, isn't closed, or the token is wrong.
+pub async fn run(drill: &Drill) -> Result<Report, Error> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let admin = Admin::new(&drill.admin, drill.token.as_deref(), &drill.target)?;
+    // Longer than the drill, but no longer than what is allowed.
+    let lease = (drill.length + LEASE).min(LONGEST).max(drill.length);
+    let start = Instant::now();
+    let before = admin.begin(lease).await?;
+    let end = start + drill.length;
+    let mut is_foreign = false;
+    let is_cut = loop {
+        tokio::select! {
+            () = tokio::time::sleep_until(end.min(Instant::now() + LOOK)) => {}
+            _ = interrupt.recv() => break true,
+            _ = terminate.recv() => break true,
+        }
+        if Instant::now() >= end {
+            break false;
+        }
+        // One look that fails is no reason to end it: the lease does, if nothing else.
+        if admin.look().await.is_ok_and(|target| !report::is_drilled(&target)) {
+            is_foreign = true;
+            break true;
+        }
+    };
+    let after = admin.look().await;
+    if !is_foreign {
+        admin.release().await?;
+    }
+    let lasted = start.elapsed();
+    Ok(Report::new(&drill.target, lasted, is_cut, is_foreign, &before, &after?))
+}
