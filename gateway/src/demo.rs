@@ -14,7 +14,7 @@ use std::io;
 use std::time::Duration;
 
 pub use meter::Counts;
-pub use report::{Change, Measured, Phase, Report, Run};
+pub use report::{Change, Measured, Phase, Report, Run, Storm};
 pub use run::Kind;
 use timeline::Timeline;
 

@@ -4,6 +4,10 @@
 use std::process::Command;
 
 use serde_json::Value;
+use tokio::sync::Mutex;
+
+/// One run at a time: each is played in real time, and none is to be held up by another.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 const PHASES: [&str; 3] = ["healthy", "outage", "recovery"];
 const TARGETS: [&str; 2] = ["core-banking", "claims"];
@@ -68,7 +72,7 @@ fn with(run: &Value) {
     // In the outage, only the calls before the trip and the probes reach the upstream.
     let core = of(run, "outage", "core-banking");
     assert!(count(&core["upstream_calls"]) * 10 < count(&core["sent"]), "{core}");
-    assert!(count(&core["codes"]["E904"]) > 0 && count(&core["codes"]["E901"]) >= 3, "{core}");
+    assert!(count(&core["codes"]["E904"]) > 0, "{core}");
     assert!(count(&of(run, "recovery", "core-banking")["ok"]) > 0);
 
     let log = run["transitions"].as_array().unwrap();
@@ -84,6 +88,13 @@ fn with(run: &Value) {
     assert!(!log.iter().any(|change| change["target"] == "claims"), "claims never trips");
 }
 
+/// The retries of both runs are the same; what comes of them isn't.
+fn storm(demo: &Value) {
+    let calls = |run: &Value| count(&of(run, "outage", "core-banking")["upstream_calls"]);
+    let (with, without) = (calls(&demo["with"]), calls(&demo["without"]));
+    assert!(with * 5 < without, "{with} calls reach a sick upstream with portcullis, {without} without");
+}
+
 fn without(run: &Value) {
     assert_eq!(run["transitions"].as_array().unwrap().len(), 0);
     let claims = of(run, "outage", "claims");
@@ -97,12 +108,14 @@ fn without(run: &Value) {
 
 #[test]
 fn one_outage_twice() {
+    let _alone = ALONE.blocking_lock();
     let mut margins = Vec::new();
     for _ in 0..3 {
         let demo = demo();
         shape(&demo);
         with(&demo["with"]);
         without(&demo["without"]);
+        storm(&demo);
         let p99 = |phase| of(&demo["with"], phase, "claims")["p99_ms"].as_f64().unwrap();
         margins.push(p99("outage") - (2.0 * p99("healthy") + 5.0));
     }
@@ -113,9 +126,21 @@ fn one_outage_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_probe_at_a_time() {
     use portcullis_gateway::demo::{Kind, play_one};
+    let _alone = ALONE.lock().await;
     let run = play_one(Kind::With, std::time::Duration::from_secs(6)).await.unwrap();
     assert_eq!(run.max_probes, 1);
     assert!(run.recovered());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn retries_multiply_without_a_budget_and_do_not_with_one() {
+    use portcullis_gateway::demo::{Kind, play_one};
+    let _alone = ALONE.lock().await;
+    let length = std::time::Duration::from_secs(6);
+    let storm = play_one(Kind::Without, length).await.unwrap().storm;
+    assert!(storm.attempts > 2 * storm.requests && storm.retries > storm.requests, "{storm:?}");
+    let storm = play_one(Kind::With, length).await.unwrap().storm;
+    assert!(storm.attempts * 5 < storm.requests && storm.retries * 10 <= storm.requests, "{storm:?}");
 }
 
 #[test]

@@ -28,6 +28,20 @@ pub struct Run {
     /// The most probes that were at the failing upstream at once while its circuit wasn't closed.
     #[serde(skip)]
     pub max_probes: u64,
+    /// What the failing upstream's requests became in the outage.
+    #[serde(skip)]
+    pub storm: Storm,
+}
+
+/// What requests became on their way to an upstream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Storm {
+    /// Requests that the process let in.
+    pub requests: u64,
+    /// Attempts that they made.
+    pub attempts: u64,
+    /// Those among them that weren't the first.
+    pub retries: u64,
 }
 
 /// A part of a run.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::report::{Measured, Report, Run};
-use super::run::{CAP, RATE, SHARE, TIMEOUT};
+use super::report::{Measured, Report, Run, Storm};
+use super::run::{ATTEMPTS, BUDGET, CAP, RATE, SHARE, TIMEOUT};
 use super::{SICK, WELL};
 
 pub(super) fn render(report: &Report) -> String {
@@ -29,6 +29,15 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         writeln!(out, "{phase:9} {target:13} with:    {}", codes(left))?;
         writeln!(out, "{:23} without: {}", "", codes(right))
     })?;
+    writeln!(out, "\ncalls to {SICK} in the outage:")?;
+    for (run, words) in [(&report.with, "with:"), (&report.without, "without:")] {
+        let Storm { requests, attempts, retries } = run.storm;
+        let reached = reached(run);
+        writeln!(
+            out,
+            "{words:8} {requests:5} requests got into the process, made {attempts:5} attempts, {retries:5} of them retries; {reached:5} reached it"
+        )?;
+    }
     writeln!(out, "\nstate changes with portcullis:")?;
     for change in &report.with.transitions {
         let at = format!("{}.{:03} s", change.at_ms / 1_000, change.at_ms % 1_000);
@@ -38,7 +47,12 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "Waits are those of all answers, refusals included, from the moment a request was due.")?;
     writeln!(
         out,
-        "{RATE} requests a second for each target, {CAP} at once in the process, {TIMEOUT:?} per attempt.\n"
+        "{RATE} requests a second for each target, {CAP} at once in the process, {TIMEOUT:?} per attempt at {SICK}, up to {ATTEMPTS} attempts."
+    )?;
+    writeln!(
+        out,
+        "With portcullis at most {:.0} % of the calls are tried again; without, each that fails is.\n",
+        BUDGET * 100.0
     )?;
     let (with, without) = (report.with.bystanders_lost(), report.without.bystanders_lost());
     writeln!(out, "{WELL} lost {with} of its requests with portcullis, {without} without.")?;
@@ -63,6 +77,12 @@ fn each(
         }
     }
     Ok(())
+}
+
+/// Calls that reached the failing upstream in the outage: those that were refused or found nobody listening didn't.
+fn reached(run: &Run) -> u64 {
+    let measured = run.phase("outage").and_then(|phase| phase.targets.get(SICK));
+    measured.map_or(0, |measured| measured.upstream_calls)
 }
 
 fn held(run: &Run) -> u64 {
