@@ -4,14 +4,15 @@
 //! For one attempt the engine is asked directly, with the layer's classifier and body, but without the layer: a route's target is known
 //! beforehand, so there is no key to be made for each request, and no service to be cloned.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{HeaderMap, HeaderName, Request, Response};
 use http_body_util::Either;
 use portcullis::Engine;
 use portcullis::Rejection;
-use portcullis::call::{CallBody, remaining, write_remaining};
+use portcullis::call::{CallBody, DEADLINE_HEADER, GRPC_TIMEOUT, remaining, write_remaining};
 use portcullis::tower::GuardedBody;
 
 use crate::body::{Download, Upload};
@@ -19,7 +20,7 @@ use crate::upstream::{CallError, Terms, Upstream};
 use crate::whole::{Error as WholeError, Settle, Whole, settle};
 
 /// The body of an upstream's answer, with the permit of its call if there is one; or that of a whole call.
-pub(crate) type Answer = Either<Either<GuardedBody<Download>, Download>, CallBody<GuardedBody<Download>>>;
+pub(crate) type Answer = Either<Either<GuardedBody<Download>, Download>, Pin<Box<CallBody<GuardedBody<Download>>>>>;
 
 /// What stands between a route and its target.
 #[derive(Debug)]
@@ -73,15 +74,19 @@ impl Stack {
         &self.target
     }
 
-    /// Makes one call.
+    /// Makes one call. What few calls need is boxed: the others would be moved with room for it.
     pub(crate) async fn call(&self, request: Request<Upload>) -> Result<Response<Answer>, Unanswered> {
-        let left = remaining(request.headers());
+        let left = deadline(request.headers());
         let Some(admission) = &self.admission else {
-            return self.unasked(request, left).await;
+            let answer = match left.into_iter().chain(self.deadline).min() {
+                None => self.attempt(request).await.map_err(Unanswered::Failed),
+                Some(limit) => Box::pin(self.within(limit, request)).await,
+            };
+            return Ok(answer?.map(|body| Either::Left(Either::Right(body))));
         };
         if admission.is_whole || left.is_some() {
-            let answer = admission.whole.call(&self.target, request).await;
-            return answer.map(|answer| answer.map(Either::Right)).map_err(Unanswered::Whole);
+            let answer = Box::pin(admission.whole.call(&self.target, request)).await.map_err(Unanswered::Whole)?;
+            return Ok(answer.map(|body| Either::Right(Box::pin(body))));
         }
         // Dropped together with this future it is an abandoned call, and a failure where the future panics.
         let permit = admission.engine.admit_async(&*self.target).map_err(Unanswered::Rejected)?;
@@ -90,29 +95,25 @@ impl Stack {
         Ok(answer.map(|body| Either::Left(Either::Left(body))))
     }
 
-    async fn attempt(&self, request: Request<Upload>) -> Result<Response<Download>, CallError> {
+    fn attempt(&self, request: Request<Upload>) -> impl Future<Output = Result<Response<Download>, CallError>> {
         let terms =
             Terms { turn: self.upstream.turn(), timeout: self.upstream.timeout(), upload: request.body().progress() };
-        self.upstream.call(request.map(Either::Left), terms).await
+        self.upstream.call(request.map(Either::Left), terms)
     }
 
     /// A call that no policy is asked about. The time that it may take holds all the same.
-    async fn unasked(
-        &self,
-        mut request: Request<Upload>,
-        left: Option<Duration>,
-    ) -> Result<Response<Answer>, Unanswered> {
-        let limit = left.into_iter().chain(self.deadline).min();
-        let answer = match limit {
-            None => self.attempt(request).await,
-            Some(Duration::ZERO) => return Err(Unanswered::Deadline { on_arrival: true }),
-            Some(limit) => {
-                write_remaining(request.headers_mut(), limit.min(self.upstream.timeout()));
-                let in_time = tokio::time::timeout(limit, self.attempt(request)).await;
-                in_time.map_err(|_| Unanswered::Deadline { on_arrival: false })?
-            }
-        };
-        let answer = answer.map_err(Unanswered::Failed)?;
-        Ok(answer.map(|body| Either::Left(Either::Right(body))))
+    async fn within(&self, limit: Duration, mut request: Request<Upload>) -> Result<Response<Download>, Unanswered> {
+        if limit.is_zero() {
+            return Err(Unanswered::Deadline { on_arrival: true });
+        }
+        write_remaining(request.headers_mut(), limit.min(self.upstream.timeout()));
+        let in_time = tokio::time::timeout(limit, self.attempt(request)).await;
+        in_time.map_err(|_| Unanswered::Deadline { on_arrival: false })?.map_err(Unanswered::Failed)
     }
+}
+
+/// The time that the client gives it, if it says so. Few do, and a look at each name costs less than two searches.
+fn deadline(headers: &HeaderMap) -> Option<Duration> {
+    static NAMES: [HeaderName; 2] = [DEADLINE_HEADER, GRPC_TIMEOUT];
+    if headers.keys().any(|name| NAMES.contains(name)) { remaining(headers) } else { None }
 }
