@@ -10,11 +10,14 @@
 
 mod admit;
 mod care;
+pub(crate) mod ramp;
 mod settle;
 mod token;
 
 pub(crate) use token::Answer;
 pub use token::Token;
+
+use std::time::Duration;
 
 use crate::adaptive::samples::Samples;
 use crate::bulkhead::Bulkhead;
@@ -26,7 +29,7 @@ use crate::policy::Policy;
 use crate::policy::brief::Brief;
 use crate::rejection::Rejection;
 use crate::sync::{AtomicU32, AtomicU64, Lazy, Ordering, Role, role};
-use crate::time::Now;
+use crate::time::{Now, saturating_nanos};
 use crate::trip::Evidence;
 use crate::window::{calls, clean, marks, streak};
 
@@ -77,6 +80,7 @@ struct Rare {
     slow_calls: calls::Cell,
     /// What calls took, where the limit follows that.
     samples: Lazy<Samples>,
+    limiter: Lazy<ramp::Limiter>,
 }
 
 /// What the first failure, refusal or hold of a target takes.
@@ -90,12 +94,21 @@ pub struct Signs {
     pub(crate) answered: Option<Now>,
     /// The last sign of life, if there was any.
     pub(crate) alive: Option<Now>,
+    /// The milliseconds after which the target said to come back; 0 if it said nothing.
+    back_in_ms: u64,
+}
+
+impl Signs {
+    /// The target said to come back after that.
+    pub fn ask_back(&mut self, wait: Duration) {
+        self.back_in_ms = saturating_nanos(wait).div_ceil(1_000_000);
+    }
 }
 
 impl Signs {
     /// Whether nothing was seen.
     pub(crate) const fn are_none(self) -> bool {
-        self.answered.is_none() && self.alive.is_none()
+        self.answered.is_none() && self.alive.is_none() && self.back_in_ms == 0
     }
 }
 
@@ -137,7 +150,16 @@ pub struct Change {
     pub moved: Moved,
     pub cause: Cause,
     pub evidence: Option<Box<Evidence>>,
+    /// The milliseconds that the target asked for, where it opened; 0 if none.
+    pub asked_ms: u64,
     pub at: Now,
+}
+
+impl Change {
+    /// One that nobody asked a wait for.
+    fn new(moved: Moved, cause: Cause, at: Now) -> Self {
+        Self { moved, cause, evidence: None, asked_ms: 0, at }
+    }
 }
 
 /// The settings that a decision is made under.

@@ -8,6 +8,7 @@ mod rules {
     mod admission;
     mod bulkhead;
     mod calls;
+    mod come_back;
     mod defaults;
     mod events;
     mod eviction;
@@ -18,7 +19,9 @@ mod rules {
     mod outcomes;
     mod policy;
     mod probes;
+    mod ramp;
     mod reconfigure;
+    mod recovery;
     mod refusals;
     mod retry_after;
     mod snapshots;

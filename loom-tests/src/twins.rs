@@ -6,6 +6,7 @@ mod dial;
 mod gate;
 mod ledger;
 mod lodging;
+mod ramp;
 mod refusals;
 mod shelf;
 mod timed;
@@ -16,6 +17,7 @@ pub use dial::{Blunder, Dial, Tray};
 pub use gate::{ask_and_enter_anyway, ask_slot_first, trip_blindly};
 pub use ledger::{Fault, Signed};
 pub use lodging::{Lapse, Lodging};
+pub use ramp::{Pace, close_at_first_sight, close_then_lower, lower_without_a_sweep};
 pub use refusals::{Slate, Slip};
 pub use shelf::{Haste, Shelf};
 pub use timed::{

@@ -11,7 +11,7 @@ impl Target {
     pub(crate) fn force(&mut self, phase: Phase, cause: Cause, now: u64) -> bool {
         let changes = phase.state() != self.phase.state();
         if changes {
-            self.reopens = 0;
+            (self.reopens, self.ramp, self.asked_ms) = (0, None, 0);
             self.go(phase, cause, now, None);
         }
         changes
@@ -45,8 +45,9 @@ impl Target {
         if before.limit != after.limit {
             self.limit = after.limit;
         }
+        self.adopt_ramp(now);
         let Phase::Closed(window) = &mut self.phase else { return };
-        if before.streak.is_some() != after.streak.is_some() {
+        if before.counts_streaks() != after.counts_streaks() {
             window.streak = 0;
         }
         if before.shape == after.shape {

@@ -75,6 +75,7 @@ pub enum Span {
 pub enum Op {
     Admit { key: u8, grip: Grip },
     Settle { permit: u8, verdict: Verdict },
+    ComeBack { permit: u8, seconds: u8 },
     Drop { permit: u8 },
     Forget { permit: u8 },
     Panic { permit: u8 },
@@ -95,7 +96,7 @@ pub enum Op {
 }
 
 /// The names of the operations, in the order of [`Op::kind`].
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 20] = [
     "admit",
     "settle",
     "drop",
@@ -115,6 +116,7 @@ pub const KINDS: [&str; 19] = [
     "unresolve",
     "sweep",
     "snapshots",
+    "come back",
 ];
 
 impl Op {
@@ -139,6 +141,7 @@ impl Op {
             Self::Unresolve { .. } => 16,
             Self::Sweep => 17,
             Self::Snapshots => 18,
+            Self::ComeBack { .. } => 19,
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Draft {
     pub lease: u8,
     pub abandon: u8,
     pub ignored: u8,
+    pub ramp: u8,
+    pub ramp_failures: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub(crate) struct Rules {
     pub(crate) lease_s: u64,
     pub(crate) abandon: Abandon,
     pub(crate) ignored: u64,
+    pub(crate) ramp_ms: Option<u64>,
+    pub(crate) ramp_failures: u64,
 }
 
 fn pick<T: Copy>(from: &[T], by: u8) -> T {
@@ -109,8 +113,10 @@ impl Rules {
         // A constant wait can't reach anything longer.
         let longest = if backoff_milli == 1_000 { 1 } else { pick(&[1, 2, 5, 100], draft.longest) };
         let slow_ms = draft.slow_ms.is_multiple_of(3).then_some(u64::from(draft.slow_ms) + 1);
+        let limit = pick(&[1, 2, 3, 130, 700, UNLIMITED], draft.limit);
+        let has_ramp = limit != UNLIMITED && !draft.ramp.is_multiple_of(3);
         Self {
-            limit: pick(&[1, 2, 3, 130, 700, UNLIMITED], draft.limit),
+            limit,
             streak: draft.streak.is_multiple_of(3).then_some(u64::from(draft.streak) / 3 % 6 + 1),
             shape,
             min_calls: u64::from(draft.min_calls) % most_calls + 1,
@@ -133,6 +139,8 @@ impl Rules {
                 _ => Abandon::FailureAfter(u64::from(draft.abandon)),
             },
             ignored: pick(&[1, 2, 3, 10], draft.ignored),
+            ramp_ms: has_ramp.then(|| pick(&[1, 7, 1_000, 60_000, DAY_MS], draft.ramp / 3)),
+            ramp_failures: pick(&[1, 2, 3, 1_000], draft.ramp_failures),
         }
     }
 
@@ -179,6 +187,9 @@ impl Rules {
             Abandon::Failure => policy.on_abandon(OnAbandon::Failure),
             Abandon::FailureAfter(least) => policy.on_abandon(OnAbandon::FailureAfter(ms(least))),
         };
+        if let Some(ramp_ms) = self.ramp_ms {
+            policy = policy.ramp(ms(ramp_ms)).ramp_failures(self.ramp_failures as u32);
+        }
         policy.build().unwrap_or_else(|error| panic!("{self:?} is refused: {error}"))
     }
 
@@ -192,6 +203,11 @@ impl Rules {
         ((wait - span).max(1), (wait + span).min(self.longest_ms))
     }
 
+    /// Whether failures in a row are counted.
+    pub(crate) fn counts_streaks(&self) -> bool {
+        self.streak.is_some() || self.ramp_ms.is_some()
+    }
+
     /// Whether a call's start is noted, because something is judged by how long it ran (R13).
     pub(crate) fn times_calls(&self) -> bool {
         self.slow_ms.is_some() || matches!(self.abandon, Abandon::FailureAfter(_))
@@ -199,6 +215,6 @@ impl Rules {
 
     /// How long anything that a target remembers can matter (R19).
     pub(crate) fn memory_ms(&self) -> u64 {
-        self.shape.length_ms().max(self.longest_ms)
+        self.shape.length_ms().max(self.longest_ms).max(self.ramp_ms.unwrap_or(0))
     }
 }

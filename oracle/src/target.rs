@@ -6,13 +6,14 @@ use std::time::Duration;
 use portcullis::{Cause, Policy, Refusals, Rejection, State, Totals};
 
 use crate::Twin;
+use crate::ramp::Ramp;
 use crate::rules::Rules;
 use crate::window::{Counts, Window};
 
 pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
 const NANOS_PER_S: u64 = 1_000_000_000;
 /// Where ticks stand still, 2.18 and 2.13 years from the start: waits and leases that end later are over by then.
-const LAST_MS: u64 = (1 << 36) - 1;
+pub(crate) const LAST_MS: u64 = (1 << 36) - 1;
 const LAST_S: u64 = (1 << 26) - 1;
 const GENERATIONS: u32 = 1 << 20;
 
@@ -63,6 +64,7 @@ pub(crate) struct Token {
     pub(crate) started: Option<u64>,
     pub(crate) answered: Option<u64>,
     pub(crate) alive: Option<u64>,
+    pub(crate) asked_ms: u64,
 }
 
 /// Why a CLOSED target opened: rule, count, calls and threshold of all that was met, and what was counted.
@@ -86,6 +88,7 @@ pub(crate) struct News {
     pub(crate) incarnation: u64,
     pub(crate) at: Duration,
     pub(crate) proof: Option<Proof>,
+    pub(crate) asked: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,7 +103,11 @@ pub(crate) struct Target {
     pub(crate) generation: u32,
     pub(crate) sequence: u64,
     pub(crate) reopens: u32,
+    /// The full limit, of the policy or set by hand.
     pub(crate) limit: u32,
+    pub(crate) ramp: Option<Ramp>,
+    /// The wait that the failure at hand asked for, in ms; 0 if none.
+    pub(crate) asked_ms: u64,
     pub(crate) in_flight: u32,
     pub(crate) settled: u64,
     pub(crate) totals: Totals,
@@ -129,6 +136,8 @@ impl Target {
             generation: 0,
             sequence: 0,
             reopens: 0,
+            ramp: None,
+            asked_ms: 0,
             in_flight: 0,
             settled: 0,
             totals: Totals::default(),
@@ -174,14 +183,17 @@ impl Target {
 
     /// OPEN from now on, for the wait after so many failed probes (R6, R7).
     pub(crate) fn open(&self, now: u64, reopens: u32) -> Phase {
+        let deaf = self.twin == Twin::DeafToRetryAfter;
+        let asked = if deaf { 0 } else { self.asked_ms.min(self.terms.rules.longest_ms) };
         let (least, longest) = self.terms.rules.wait(if self.twin == Twin::ForgetsReopens { 0 } else { reopens });
         let end = |wait_ms: u64| (now.div_ceil(NANOS_PER_MS) + wait_ms).min(LAST_MS);
-        Phase::Open { reopen_ms: end(least), latest_ms: end(longest) }
+        Phase::Open { reopen_ms: end(least.max(asked)), latest_ms: end(longest.max(asked)) }
     }
 
     /// One state change: a new generation, reported once (R20).
     pub(crate) fn go(&mut self, to: Phase, cause: Cause, now: u64, proof: Option<Proof>) {
         let from = self.phase.state();
+        let asked_ms = if to.state() == State::Open { self.asked_ms } else { 0 };
         self.phase = to;
         self.generation = (self.generation + 1) % GENERATIONS;
         self.sequence += 1;
@@ -195,12 +207,15 @@ impl Target {
             incarnation: self.incarnation,
             at: Duration::from_nanos(now),
             proof,
+            asked: (asked_ms > 0).then(|| Duration::from_millis(asked_ms)),
         });
     }
 
     pub(crate) fn admit(&mut self, now: u64, is_async: bool) -> Result<Token, Rejection> {
+        self.see_ramp_end(now);
         let rules = &self.terms.rules;
-        let has_room = self.in_flight < self.limit;
+        let (limit, _) = self.limit_at(now);
+        let has_room = self.in_flight < limit;
         let lease_end_s = (now.div_ceil(NANOS_PER_S) + rules.lease_s).min(LAST_S);
         let half_open = Phase::HalfOpen { probes: 1, successes: 0, ignored: 0, lease_end_s };
         let spends = has_room || self.twin == Twin::ProbesWhileFull;
@@ -244,13 +259,13 @@ impl Target {
         };
         if !has_room {
             self.refusals.saturated += 1;
-            return Err(Rejection::Saturated { limit: self.limit });
+            return Err(Rejection::Saturated { limit });
         }
         self.in_flight += 1;
         self.totals.admitted += 1;
         let started = (is_async || self.terms.rules.times_calls()).then_some(now);
         let (place, generation) = (self.place, self.generation);
-        Ok(Token { place, generation, is_probe, is_async, started, answered: None, alive: None })
+        Ok(Token { place, generation, is_probe, is_async, started, answered: None, alive: None, asked_ms: 0 })
     }
 
     /// Learns the engine's draw: any whole millisecond between the least and the longest wait will do.

@@ -22,7 +22,7 @@ pub(crate) struct Counts {
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     /// Where its first bucket begins.
-    begun_ms: u64,
+    pub(crate) begun_ms: u64,
     calls: VecDeque<Call>,
     /// Failures with no success between them.
     pub(crate) streak: u64,

@@ -19,11 +19,12 @@ const ROUND: u32 = 100;
 /// Cases within which a broken twin must be caught.
 const PATIENCE: u32 = 5_000;
 
-const CAUSES: [&str; 14] = [
+const CAUSES: [&str; 15] = [
     "consecutive_failures",
     "failure_rate",
     "failures",
     "slow_rate",
+    "relapse",
     "probe_failed",
     "probe_slow",
     "probes_succeeded",

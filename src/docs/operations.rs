@@ -13,6 +13,15 @@
 //! `abandoned` rising while `success` stands still is a target that hangs under callers with a timeout of their own. `stale` rising means
 //! that calls take longer than the state lasts: look at timeouts.
 //!
+//! # Coming back
+//!
+//! With `ramp` in its policy a target that closed takes few calls at first. `limit` in its snapshot is what it takes now, `full_limit` what it
+//! will, `ramps_for` how long that is away; `saturated` counts whom it turned away meanwhile. A limit set by hand is where the ramp leads
+//! from then on, and is in force in full at its end; 0 stops the calls and the ramp goes on beneath. Leaving a forced state has no ramp: whoever
+//! releases a target by hand takes that upon himself. A relapse has the cause `relapse`, and waits as long as after a failed probe.
+//!
+//! A wait that is longer than `open_wait` has its reason in the transition's `retry_after`: the target asked for it.
+//!
 //! # Doing it by hand
 //!
 //! | want | do |
@@ -29,6 +38,8 @@
 //! # Choosing rules
 //!
 //! A window of time with `min_calls` never judges a target with fewer calls than that in its length: give it `consecutive_failures` as well.
+//! A target that is cold when it comes back needs a `ramp`: longer than it takes to warm up at that load. `ramp_failures` of 1 or 2 never gets a
+//! target through it that always fails a few calls.
 //! Calls that hang without a timeout are no evidence while they hang; `max_in_flight` bounds what they hold. `probe_lease` must be longer
 //! than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
 //! every call in the window was slow.

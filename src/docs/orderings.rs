@@ -147,6 +147,10 @@
 //!     limit moves once at the end of a window, and never after one set by hand, rests on that lock alone: both are done, and the end is
 //!     looked at again, while it is held.
 //!
+//! 19. A ramp adds no word. The limit that is low before the gate closes is the message of `gate.move` to `gate.read`, its sweep and version
+//!     those of any lowering. All that raises or lowers a limit runs under one lock, so two of them are never mixed; admissions go by the
+//!     pool's word alone.
+//!
 //! # Two words, one message
 //!
 //! One place rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles): the window of time,

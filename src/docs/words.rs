@@ -12,6 +12,7 @@
 //! | generation | a number that every state change advances; a permit carries the one it was granted in |
 //! | stale | settled in another generation than it was granted in: releases its permit, changes nothing else |
 //! | transition | one state change; each has a gapless number among those of its target |
+//! | ramp | the time after HALF_OPEN closed in which the limit rises to the full one; a relapse is a trip in it |
 //! | magazine | a stash of bulkhead permits beside the pool that they come from |
 //!
 //! # States

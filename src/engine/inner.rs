@@ -290,9 +290,10 @@ impl<K: Key> Engine<K> {
         }
         let (before, after) = (policies.get(before), policies.get(index));
         slot.set_policy(index);
-        tenant.adopt_limit(before, after, &slot.words);
-        slot.words.adopt(before, after);
         let now = self.read_clock();
+        tenant.adopt_limit(before, after, &slot.words, now);
+        slot.words.adopt_ramp(after, now);
+        slot.words.adopt(before, after);
         if before.geometry == after.geometry || slot.words.is_blank(before, now) {
             return None;
         }

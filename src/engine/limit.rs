@@ -32,7 +32,7 @@ impl<K: Key> Engine<K> {
         if let Some(samples) = slot.words.samples() {
             samples.restart();
         }
-        slot.words.bulkhead.set_limit(limit.min(UNLIMITED));
+        slot.words.set_limit(limit.min(UNLIMITED), self.terms(slot).policy, self.read_clock());
     }
 
     pub(crate) fn release_limit_of(&self, slot: &Slot<K>) -> bool {
@@ -41,7 +41,7 @@ impl<K: Key> Engine<K> {
         if !tenant.is_limit_by_hand {
             return false;
         }
-        tenant.begin(self.terms(slot).policy, &slot.words);
+        tenant.begin(self.terms(slot).policy, &slot.words, self.read_clock());
         true
     }
 }
@@ -64,22 +64,22 @@ impl<K> Tenant<K> {
                 control.limit(rules)
             }
         };
-        if words.bulkhead.limit() != limit {
-            words.bulkhead.set_limit(limit);
+        if words.limits(now).full != limit {
+            words.set_limit(limit, policy, now);
         }
     }
 
     /// Puts the policy's own limit in force.
-    fn begin(&mut self, policy: &Policy, words: &Words) {
+    fn begin(&mut self, policy: &Policy, words: &Words, now: Now) {
         self.is_limit_by_hand = false;
         if let Some(samples) = words.samples() {
             samples.restart();
         }
-        words.bulkhead.set_limit(policy.first_limit());
+        words.set_limit(policy.first_limit(), policy, now);
     }
 
     /// Puts another policy's limit in force, if that differs. A limit that follows latency goes on where it is, within the new bounds.
-    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words) {
+    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words, now: Now) {
         if before.limit == after.limit && before.adaptive == after.adaptive {
             return;
         }
@@ -88,10 +88,10 @@ impl<K> Tenant<K> {
             && let Some(control) = &mut *samples.control()
         {
             control.adopt(new);
-            words.bulkhead.set_limit(control.limit(new));
+            words.set_limit(control.limit(new), after, now);
             return;
         }
-        self.begin(after, words);
+        self.begin(after, words, now);
     }
 
     /// What a snapshot shows of it.

@@ -50,7 +50,7 @@ impl Brief {
         TIMED.get(self.0 as u64) == 1
     }
 
-    /// Whether there is a rule on failures in a row.
+    /// Whether failures in a row are counted.
     #[inline]
     pub(crate) const fn has_streak(self) -> bool {
         STREAK.get(self.0 as u64) == 1
@@ -83,7 +83,7 @@ impl From<&Policy> for Brief {
             Some(Geometry::Time { .. }) => TIME,
         };
         let bits = TIMED.set(0, policy.times_calls().into());
-        let bits = CALLS.set(STREAK.set(bits, policy.consecutive_failures.is_some().into()), calls);
+        let bits = CALLS.set(STREAK.set(bits, policy.counts_streaks().into()), calls);
         Self(ADAPTIVE.set(bits, policy.adaptive.is_some().into()) as u32)
     }
 }
@@ -107,6 +107,7 @@ mod tests {
         assert_eq!(brief(policy()), (false, false, Clean::Calls(100)));
         assert_eq!(brief(policy().window(Window::calls(1))), (false, false, Clean::Calls(1)));
         assert_eq!(brief(policy().no_window().consecutive_failures(3)), (false, true, Clean::Nothing));
+        assert_eq!(brief(policy().max_in_flight(9).ramp(second)), (false, true, Clean::Calls(100)));
         assert_eq!(brief(policy().window(Window::time(second))), (false, false, Clean::Time));
         assert_eq!(brief(policy().slow_call(second)), (true, false, Clean::Ask));
         let adaptive = policy().adaptive(crate::Adaptive::gradient());

@@ -133,6 +133,8 @@ impl Words {
         loop {
             let next = if gate.lets_pass() {
                 None
+            } else if gate.is_ramping() && !holds_permit {
+                return (self.admit_ramping(gate, policy, is_async, time, is_pinned), None);
             } else {
                 match gate.admit(time.now(), policy.probe_rules()) {
                     Admission::Refuse(refusal) => {
@@ -164,14 +166,47 @@ impl Words {
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,
                 Ok(moved) => {
-                    let change = moved.map(|moved| Change {
-                        moved,
-                        cause: if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired },
-                        evidence: None,
-                        at: time.now(),
-                    });
+                    let cause = if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired };
+                    let change = moved.map(|moved| Change::new(moved, cause, time.now()));
                     return (Token::new(next, true, is_async, started()).into(), change);
                 }
+            }
+        }
+    }
+}
+
+impl Words {
+    /// Answers under a `gate` whose limit ramps. The end of the ramp is found by whoever asks after it, and what rises with time by
+    /// whoever would be refused.
+    #[cold]
+    #[inline(never)]
+    fn admit_ramping<F: Fn() -> Now>(
+        &self,
+        gate: gate::Word,
+        policy: &Policy,
+        is_async: bool,
+        time: &Reading<F>,
+        is_pinned: impl Fn() -> bool,
+    ) -> Answer {
+        let thread = stripe::own();
+        let mut taken = self.bulkhead.acquire(thread);
+        // Another tenant's ramp is none of the caller's business.
+        if matches!(taken, Err(bulkhead::Refused::Full { .. })) && is_pinned() && self.raise(time.now()) {
+            taken = self.bulkhead.acquire(thread);
+        }
+        match taken {
+            Err(bulkhead::Refused::Retired) => Answer::RETIRED,
+            Err(bulkhead::Refused::Full { limit }) => self.refused(Answer::saturated(limit), is_pinned),
+            Ok(()) if !is_pinned() => {
+                self.bulkhead.cancel(thread);
+                Answer::RETIRED
+            }
+            Ok(()) => {
+                if Self::is_ramp_due(gate, policy, time.now()) {
+                    self.raise(time.now());
+                }
+                let started = (is_async || policy.times_calls()).then(|| time.now());
+                Token::new(gate, false, is_async, started).into()
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use oracle::{Case, Draft, Grip, Op, Patience, Span, Verdict};
-use proptest::array::uniform20;
+use proptest::array::uniform22;
 use proptest::prelude::*;
 
 /// Operations of one case, at most.
@@ -10,7 +10,7 @@ const MOST: usize = 400;
 
 fn draft() -> impl Strategy<Value = Draft> {
     // As long as a draft, so that every byte shrinks by itself.
-    uniform20(any::<u8>()).prop_map(|bytes| Draft::arbitrary(&mut Unstructured::new(&bytes)).unwrap_or_default())
+    uniform22(any::<u8>()).prop_map(|bytes| Draft::arbitrary(&mut Unstructured::new(&bytes)).unwrap_or_default())
 }
 
 fn key() -> impl Strategy<Value = u8> {
@@ -42,6 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         100 => (key(), grip()).prop_map(|(key, grip)| Op::Admit { key, grip }),
         70 => (which(), verdict()).prop_map(|(permit, verdict)| Op::Settle { permit, verdict }),
+        6 => (which(), any::<u8>()).prop_map(|(permit, seconds)| Op::ComeBack { permit, seconds }),
         10 => which().prop_map(|permit| Op::Drop { permit }),
         1 => which().prop_map(|permit| Op::Forget { permit }),
         6 => which().prop_map(|permit| Op::Panic { permit }),
