@@ -9,6 +9,7 @@ use std::error::Error;
 mod business_errors_as_failures;
 mod fallback_inside_the_breaker;
 mod fallback_never_exercised;
+mod full_load_after_closing;
 mod lab;
 mod no_half_open;
 mod no_limit;
@@ -33,7 +34,7 @@ pub(crate) type Taught = Result<Lesson, Box<dyn Error>>;
 pub(crate) type Mistake = (&'static str, fn() -> Taught);
 
 /// Every mistake, in the order of the chapter.
-pub(crate) const ALL: [Mistake; 13] = [
+pub(crate) const ALL: [Mistake; 14] = [
     ("one_breaker_for_all", one_breaker_for_all::lesson),
     ("same_numbers_for_all", same_numbers_for_all::lesson),
     ("no_limit", no_limit::lesson),
@@ -45,6 +46,7 @@ pub(crate) const ALL: [Mistake; 13] = [
     ("retry_of_what_harms_twice", retry_of_what_harms_twice::lesson),
     ("retry_of_refusals", retry_of_refusals::lesson),
     ("no_half_open", no_half_open::lesson),
+    ("full_load_after_closing", full_load_after_closing::lesson),
     ("nobody_told", nobody_told::lesson),
     ("fallback_never_exercised", fallback_never_exercised::lesson),
 ];

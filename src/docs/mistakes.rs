@@ -109,6 +109,16 @@
 //! `no_half_open`. The first 104 came before anybody could know: that part is the limit's, and the stall rule's. The first good probe isn't the end
 //! either: `successes_to_close` asks for more than one, and `ramp` lets the load back by and by.
 //!
+//! # The full load after closing
+//!
+//! What has just restarted bears less than it did: its caches are cold, its pools empty. All its callers at once bring it down again, each time.
+//!
+//! - Wrong: the target went down 55 times and answered 54 of 30,000 calls
+//! - Right: with ramp = 30s it went down once and answered 28,240 of 30,000 calls
+//!
+//! `full_load_after_closing`. It bears 5 calls at once when it starts and 50 after 20 s, of 40 that there are. The ramp must take longer than getting
+//! warm does, or it overtakes it.
+//!
 //! # Opened, and nobody told
 //!
 //! A fallback that works hides the outage from all who watch errors.
