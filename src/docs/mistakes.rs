@@ -52,6 +52,15 @@
 //! `timeout_outside_the_breaker`. `on_abandon` is the net below that: async calls that were silent for 500 ms when they were dropped are failures
 //! unless the policy says otherwise. Here they were dropped after 200 ms.
 //!
+//! # The first sign at the timeout
+//!
+//! Every rule that judges answers waits for one. A target that hangs gives none until the first timeout is over, and by then all that came is in it.
+//!
+//! - Wrong: a hung target opened after 10,200 ms, when 199 calls hung in it
+//! - Right: with stalled_calls = 10 and stall_after = 2s after 2,500 ms and 50 calls
+//!
+//! `first_sign_at_the_timeout`. The slowest answer of a good day comes after 1.5 s here, and may take 10 s.
+//!
 //! # The fallback inside of the breaker
 //!
 //! Every failure is answered before it is settled, and so a success. The callers are content, and each of them waits the timeout first.
