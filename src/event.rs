@@ -43,6 +43,10 @@ pub struct Transition<K = String> {
     pub wall: SystemTime,
     /// Why it opened; only for trips of a CLOSED target.
     pub evidence: Option<Box<Evidence>>,
+    /// The wait until it may be probed, where it opened; none in other states.
+    pub wait: Option<Duration>,
+    /// The wait that the target asked for with the failure that opened it, if it did: `wait` is no shorter, but for `open_wait_max`.
+    pub retry_after: Option<Duration>,
 }
 
 /// What brought a transition about.
@@ -61,6 +65,8 @@ pub enum Cause {
     StalledCalls,
     /// [`Rule::StalledShare`] was met.
     StalledShare,
+    /// [`Rule::Relapse`] was met.
+    Relapse,
     /// A probe failed.
     ProbeFailed,
     /// A probe answered, but too slowly.
@@ -94,6 +100,7 @@ impl Cause {
             Self::SlowRate => "slow_rate",
             Self::StalledCalls => "stalled_calls",
             Self::StalledShare => "stalled_share",
+            Self::Relapse => "relapse",
             Self::ProbeFailed => "probe_failed",
             Self::ProbeSlow => "probe_slow",
             Self::ProbesSucceeded => "probes_succeeded",
@@ -123,6 +130,7 @@ impl From<Rule> for Cause {
             Rule::SlowRate => Self::SlowRate,
             Rule::StalledCalls => Self::StalledCalls,
             Rule::StalledShare => Self::StalledShare,
+            Rule::Relapse => Self::Relapse,
         }
     }
 }
@@ -158,7 +166,7 @@ mod json {
     impl<K: Debug + 'static> Serialize for Transition<K> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let wall = self.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
-            let mut fields = serializer.serialize_struct("Transition", 10)?;
+            let mut fields = serializer.serialize_struct("Transition", 12)?;
             fields.serialize_field("target", &super::name(&*self.target))?;
             fields.serialize_field("from", &self.from)?;
             fields.serialize_field("to", &self.to)?;
@@ -169,6 +177,11 @@ mod json {
             fields.serialize_field("at_ms", &u64::try_from(self.at.as_millis()).unwrap_or(u64::MAX))?;
             fields.serialize_field("wall_ms", &u64::try_from(wall.as_millis()).unwrap_or(u64::MAX))?;
             fields.serialize_field("evidence", &self.evidence)?;
+            let millis = |wait: Option<std::time::Duration>| {
+                wait.map(|wait| u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+            };
+            fields.serialize_field("wait_ms", &millis(self.wait))?;
+            fields.serialize_field("retry_after_ms", &millis(self.retry_after))?;
             fields.end()
         }
     }

@@ -19,6 +19,9 @@
 //! | fails | OPEN if a rule is met | - | OPEN, longer | - |
 //! | is ignored | - | - | gives its slot back | - |
 //!
+//! With a ramp, what closes is CLOSED and ramping until an admission finds the ramp over: that changes the word, not the generation. A trip
+//! out of it counts as one reopening more.
+//!
 //! An outcome granted in another generation than the word's is stale and changes nothing, in any column.
 //!
 //! `word.rs` has the transitions as pure functions, `cell.rs` the one loop that applies them.

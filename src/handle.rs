@@ -157,7 +157,8 @@ impl<'e, K: Key> Target<'e, K> {
     /// Sets the limit of calls in flight, 0 among them: a kill switch that spares the breaker. More than 16,777,215 means unlimited.
     ///
     /// Calls in flight go on; once this returns, none starts until fewer than `limit` are in flight. An [adaptive](crate::Adaptive)
-    /// limit stands still at it until [`release_limit`](Self::release_limit).
+    /// limit stands still at it until [`release_limit`](Self::release_limit). While a limit [ramps](crate::PolicyBuilder::ramp), this is
+    /// where it ramps to, from now on at the new pace.
     pub fn set_limit(&self, limit: u32) {
         self.engine.set_limit_by_hand(self.slot, limit);
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use crate::engine::{Engine, Key};
 use crate::outcome::{Outcome, Settled};
@@ -41,6 +42,18 @@ impl<'e, K: Key> Permit<'e, K> {
     #[inline]
     pub fn failure(self) -> Settled {
         self.settle(Outcome::Failure)
+    }
+
+    /// Settles as a failure whose answer said when to come back, as in `Retry-After`.
+    ///
+    /// If this failure opens the target, or is a probe's, the wait is at least that long, within the policy's `open_wait_max`, rounded up
+    /// to whole milliseconds. Any other failure's word is forgotten: what is open already stays open as long as it was to (R6).
+    #[inline(never)]
+    pub fn failure_retry_after(self, wait: Duration) -> Settled {
+        let (engine, slot, token) = self.into_parts();
+        let mut signs = Signs::default();
+        signs.ask_back(wait);
+        engine.settle_seen(slot, token, signs, Ending::Settled(Outcome::Failure), None)
     }
 
     /// Settles without evidence about the target, in no window and no streak.
@@ -164,6 +177,12 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
         self.settle(Outcome::Failure)
     }
 
+    /// Settles as a failure whose answer said when to come back; see [`Permit::failure_retry_after`].
+    pub fn failure_retry_after(mut self, wait: Duration) -> Settled {
+        self.note_retry_after(wait);
+        self.failure()
+    }
+
     /// Settles without evidence about the target.
     #[inline]
     pub fn ignore(self) -> Settled {
@@ -225,6 +244,12 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     #[cfg(feature = "tower")]
     pub(crate) fn has_begun(&self) -> bool {
         !self.signs.waits
+    }
+
+    /// Notes when the target said to come back, should this call be settled or recorded as a failure; see
+    /// [`Permit::failure_retry_after`]. The last word counts.
+    pub fn note_retry_after(&mut self, wait: Duration) {
+        self.signs.ask_back(wait);
     }
 
     /// Notes a sign of life, for answers that arrive in parts. Abandoned from now on, the call counts as silent since this moment, not

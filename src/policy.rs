@@ -52,6 +52,8 @@ pub(crate) const BASIS_POINTS: u64 = 10_000;
 /// | `on_abandon` | ignore; `failure_after` 500 ms for async calls | ignore, failure, failure after a time |
 /// | `ignored_probes` | 10 | 1 to 1,000,000 probes |
 /// | `adaptive` | none | a limit that follows latency, see [`Adaptive`](crate::Adaptive); or none |
+/// | `ramp` | none | 1 ms to 24 h, with a limit in `max_in_flight` |
+/// | `ramp_failures` | 3, once `ramp` is set | 1 to 1,000 failures |
 ///
 /// `stall_after` needs `stalled_calls` or `stalled_share`, or both, and both need it. It is rounded up to eight ticks of whole nanoseconds.
 ///
@@ -86,6 +88,8 @@ pub struct Policy {
     pub(crate) ignored_probes: u32,
     /// Boxed, since few have it and targets look a policy's other settings up.
     pub(crate) adaptive: Option<Box<Rules>>,
+    pub(crate) ramp_ms: Option<u64>,
+    pub(crate) ramp_failures: u32,
 }
 
 /// What is made of calls that are still running.
@@ -207,13 +211,23 @@ impl Policy {
         u64::try_from(drawn.max(1)).unwrap_or(u64::MAX)
     }
 
+    /// As [`Self::wait`], but no less than what the target asked for, within `open_wait_max`.
+    pub(crate) fn wait_at_least_ms(&self, asked_ms: u64, reopens: u32, draw: u64) -> u64 {
+        self.wait_ms(reopens, draw).max(asked_ms.min(self.open_wait_max_ms))
+    }
+
+    /// Whether failures in a row are counted, because a rule or a ramp judges them.
+    pub(crate) fn counts_streaks(&self) -> bool {
+        self.consecutive_failures.is_some() || self.ramp_ms.is_some()
+    }
+
     /// The longest time for which anything that the target remembers can matter.
     pub(crate) fn memory(&self) -> Duration {
         let window_ms = match self.geometry {
             Some(Geometry::Time { width_ms, buckets }) => width_ms * u64::from(buckets),
             Some(Geometry::Calls(_)) | None => 0,
         };
-        Duration::from_millis(window_ms.max(self.open_wait_max_ms))
+        Duration::from_millis(window_ms.max(self.open_wait_max_ms).max(self.ramp_ms.unwrap_or(0)))
     }
 
     /// Whether a call's start must be stamped, because something is judged by how long it ran.

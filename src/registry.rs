@@ -215,7 +215,6 @@ impl<K: Key> Registry<K> {
                 return false;
             }
             let bulkhead = &slot.words.bulkhead;
-            let limit = bulkhead.limit();
             if !bulkhead.retire() {
                 return false;
             }
@@ -224,7 +223,7 @@ impl<K: Key> Registry<K> {
                 // Under the shard's lock, like the key itself: whoever misses the key finds its room.
                 self.taken.fetch_sub(1, GIVE);
             } else {
-                bulkhead.reinstate(limit);
+                slot.words.reinstate();
             }
             goes
         });

@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub probes_in_flight: u32,
     /// Successes so far, in HALF_OPEN.
     pub probe_successes: u32,
-    /// Failed probes in a row, to 31.
+    /// Failed probes in a row, and relapses while the limit ramped, to 31.
     pub reopens: u32,
     /// Calls in flight, probes among them.
     pub in_flight: u32,
@@ -51,7 +51,15 @@ pub struct Snapshot {
     /// What an adaptive limit goes by, if the policy has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub adaptive: Option<AdaptiveSnapshot>,
-    /// Failures in a row, if the policy has a rule on them.
+    /// The limit that was set, by the policy or by hand: what `limit` ramps to.
+    pub full_limit: u32,
+    /// While the limit ramps, until it is full.
+    #[cfg_attr(
+        feature = "serde",
+        serde(with = "crate::policy::file::duration", skip_serializing_if = "Option::is_none")
+    )]
+    pub ramps_for: Option<Duration>,
+    /// Failures in a row, if the policy has a rule on them or a ramp.
     pub streak: u64,
     /// The window's contents, if the policy has one; empty in all states but CLOSED.
     pub window: Option<WindowSnapshot>,
@@ -167,7 +175,7 @@ impl Snapshot {
         // Before the counters: an ending that is counted belongs to a call that may not be counted yet, never the other way.
         let usage = words.bulkhead.usage();
         let counters = words.counters_if_any();
-        let waits = words.bulkhead.waits();
+        let (waits, limits) = (words.bulkhead.waits(), words.limits(now));
         Self {
             state: gate.state_at(now),
             generation: gate.generation(),
@@ -178,9 +186,11 @@ impl Snapshot {
             reopens: gate.reopens(),
             in_flight: u32::try_from(usage.in_flight).unwrap_or(u32::MAX),
             stalled: words.stalled(gate, now),
-            limit: words.bulkhead.limit(),
             adaptive: None,
-            streak: policy.consecutive_failures.map_or(0, |_| words.streak.count(gate.generation())),
+            limit: limits.now,
+            full_limit: limits.full,
+            ramps_for: limits.left_ms.map(Duration::from_millis),
+            streak: if policy.counts_streaks() { words.streak.count(gate.generation()) } else { 0 },
             window: words.window(gate, policy, now).map(|counts| {
                 let crate::window::Counts { calls, failures, slow } = counts;
                 WindowSnapshot { calls, failures, slow }
@@ -216,6 +226,9 @@ impl fmt::Display for Snapshot {
         write!(f, "{} (generation {}), {} in flight", self.state, self.generation, self.in_flight)?;
         if !self.is_unlimited() {
             write!(f, " of {}", self.limit)?;
+        }
+        if self.ramps_for.is_some() {
+            write!(f, ", ramping to {}", self.full_limit)?;
         }
         if let Some(window) = self.window.filter(|_| self.state == State::Closed) {
             write!(f, ", {} of {} calls failed", window.failures, window.calls)?;

@@ -10,6 +10,7 @@
 
 mod admit;
 mod care;
+pub(crate) mod ramp;
 mod settle;
 mod stalls;
 mod token;
@@ -18,6 +19,8 @@ mod wait;
 pub(crate) use token::Answer;
 pub use token::Token;
 pub(crate) use wait::Asked;
+
+use std::time::Duration;
 
 use crate::adaptive::samples::Samples;
 use crate::bulkhead::Bulkhead;
@@ -29,7 +32,7 @@ use crate::policy::Policy;
 use crate::policy::brief::Brief;
 use crate::rejection::Rejection;
 use crate::sync::{AtomicU32, AtomicU64, Lazy, Ordering, Role, role};
-use crate::time::Now;
+use crate::time::{Now, saturating_nanos};
 use crate::trip::Evidence;
 use crate::window::{calls, clean, marks, streak};
 
@@ -79,11 +82,15 @@ struct Rare {
     /// What calls took, where the limit follows that.
     samples: Lazy<Samples>,
     width: stalls::Width,
+    limiter: Lazy<ramp::Limiter>,
 }
 
 /// What the first failure, refusal or hold of a target takes.
 #[cfg(test)]
 pub(crate) const RARE_BYTES: usize = size_of::<Rare>();
+/// What a limit that was ever moved takes.
+#[cfg(test)]
+pub(crate) const LIMITER_BYTES: usize = size_of::<ramp::Limiter>();
 
 /// What a call let be known of its target on the way, for answers that arrive in parts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,12 +101,19 @@ pub struct Signs {
     pub(crate) alive: Option<Now>,
     /// Whether the call waits to begin: its length says nothing.
     pub(crate) waits: bool,
+    /// The milliseconds after which the target said to come back; 0 if it said nothing.
+    back_in_ms: u64,
 }
 
 impl Signs {
+    /// The target said to come back after that.
+    pub fn ask_back(&mut self, wait: Duration) {
+        self.back_in_ms = saturating_nanos(wait).div_ceil(1_000_000);
+    }
+
     /// Whether nothing was seen.
     pub(crate) const fn are_none(self) -> bool {
-        self.answered.is_none() && self.alive.is_none()
+        self.answered.is_none() && self.alive.is_none() && self.back_in_ms == 0
     }
 }
 
@@ -141,7 +155,16 @@ pub struct Change {
     pub moved: Moved,
     pub cause: Cause,
     pub evidence: Option<Box<Evidence>>,
+    /// The milliseconds that the target asked for, where it opened; 0 if none.
+    pub asked_ms: u64,
     pub at: Now,
+}
+
+impl Change {
+    /// One that nobody asked a wait for.
+    fn new(moved: Moved, cause: Cause, at: Now) -> Self {
+        Self { moved, cause, evidence: None, asked_ms: 0, at }
+    }
 }
 
 /// The settings that a decision is made under.

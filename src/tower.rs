@@ -10,6 +10,8 @@
 //! - With [`HttpClassifier`] and [`GrpcClassifier`] the permit lives until the response body has ended or is dropped, and an error in
 //!   the body is a failure. What failed by its status is judged at the headers: callers who retry drop its body unread. Probes, and responses declared to be streams, take their verdict at the headers and only hold
 //!   their bulkhead slot to the end of the body.
+//! - A failure that says when to come back is believed: `Retry-After`, `grpc-retry-pushback-ms` or the `RetryInfo` in
+//!   `grpc-status-details-bin` of the failure that opens the target is the least that it stays open, within `open_wait_max`.
 //! - A response future or body that is dropped is an abandoned call: a failure if the target had been silent for 500 ms, unless the policy
 //!   says otherwise.
 //! - Two of these layers around one service are two breakers in a row: the inner one's refusals are errors to the outer. Let the outer's
@@ -19,6 +21,7 @@
 
 mod body;
 mod classify;
+pub(crate) mod come_back;
 mod error;
 mod future;
 mod key;

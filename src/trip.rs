@@ -20,6 +20,9 @@ pub enum Rule {
     StalledCalls,
     /// Calls that were running for `stall_after` reached `stalled_share` of the limit in force.
     StalledShare,
+    /// While the limit ramped, `ramp_failures` calls failed in a row; or as many failed or were slow, and their share reached its rate,
+    /// however few the calls.
+    Relapse,
 }
 
 /// A rule that was met, with the numbers that met it.
@@ -65,15 +68,36 @@ const fn reaches(part: u64, whole: u64, rate_bp: u32) -> bool {
 
 impl Policy {
     /// Every rule that the counts meet, in order.
-    pub(crate) fn met(&self, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
+    pub(crate) fn met(&self, is_ramping: bool, streak: u64, counts: Counts) -> impl Iterator<Item = Met> {
         // At least 1 where there is a rate.
         let is_enough = counts.calls >= u64::from(self.min_calls);
-        self.met_if(is_enough, streak, counts)
+        let relapse = if is_ramping { self.relapse(streak, counts) } else { None };
+        self.met_if(is_enough, streak, counts).chain(relapse)
+    }
+
+    /// The rule that holds while the limit ramps.
+    ///
+    /// Failures in a row tell of a target that dies when the window is full of successes already; failures that reach their rate, of one
+    /// that answers some of its calls. A few of them, not one or two, since a ramp has many calls: of a share `p` that always fails, three
+    /// in a row are met once in `1 / p³` calls.
+    fn relapse(&self, streak: u64, counts: Counts) -> Option<Met> {
+        let few = u64::from(self.ramp_failures);
+        let reached = |count, rate_bp: Option<u32>| {
+            let is_met = count >= few && rate_bp.is_some_and(|rate_bp| reaches(count, counts.calls, rate_bp));
+            is_met.then_some((count, counts.calls))
+        };
+        let in_a_row = (streak >= few).then_some((streak, streak));
+        let met = in_a_row
+            .or_else(|| reached(counts.failures, self.failure_rate_bp))
+            .or_else(|| reached(counts.slow, self.slow_rate_bp));
+        met.map(|(count, calls)| Met { rule: Rule::Relapse, count, calls, threshold: few })
     }
 
     /// Whether a rule could be met with these failures and slow calls among so many calls or more: with more the rates only fall.
-    pub(crate) fn could_meet(&self, streak: u64, counts: Counts) -> bool {
-        self.met_if(true, streak, counts).next().is_some()
+    pub(crate) fn could_meet(&self, is_ramping: bool, streak: u64, counts: Counts) -> bool {
+        // A relapse's rates are among the others.
+        let relapses = is_ramping && streak >= u64::from(self.ramp_failures);
+        relapses || self.met_if(true, streak, counts).next().is_some()
     }
 
     /// Every rule on running calls that is met with so many stalled, in order.
@@ -114,8 +138,14 @@ impl Policy {
 
 impl Evidence {
     /// The evidence, if any rule is met.
-    pub(crate) fn judge(policy: &Policy, policy_version: u32, streak: u64, counts: Counts) -> Option<Box<Self>> {
-        let met: Vec<Met> = policy.met(streak, counts).collect();
+    pub(crate) fn judge(
+        policy: &Policy,
+        policy_version: u32,
+        is_ramping: bool,
+        streak: u64,
+        counts: Counts,
+    ) -> Option<Box<Self>> {
+        let met: Vec<Met> = policy.met(is_ramping, streak, counts).collect();
         let Counts { calls, failures, slow } = counts;
         (!met.is_empty()).then(|| Box::new(Self { met, streak, calls, failures, slow, stalled: 0, policy_version }))
     }
@@ -166,7 +196,7 @@ mod tests {
     fn several_rules_are_met_at_once_and_named_in_order() {
         let policy = Policy::builder().consecutive_failures(2).failures(2).min_calls(2).build().unwrap();
         let counts = Counts { calls: 4, failures: 2, slow: 0 };
-        let evidence = Evidence::judge(&policy, 3, 2, counts).unwrap();
+        let evidence = Evidence::judge(&policy, 3, false, 2, counts).unwrap();
         let rules: Vec<Rule> = evidence.met.iter().map(|met| met.rule).collect();
         assert_eq!(rules, [Rule::ConsecutiveFailures, Rule::FailureRate, Rule::Failures]);
         assert_eq!(evidence.policy_version, 3);
@@ -194,8 +224,32 @@ mod tests {
     fn a_rate_waits_for_enough_calls_and_a_count_does_not() {
         let policy = Policy::builder().min_calls(10).failures(3).build().unwrap();
         let two = Counts { calls: 2, failures: 2, slow: 0 };
-        assert!(Evidence::judge(&policy, 0, 2, two).is_none());
+        assert!(Evidence::judge(&policy, 0, false, 2, two).is_none());
         let three = Counts { calls: 3, failures: 3, slow: 0 };
-        assert_eq!(Evidence::judge(&policy, 0, 3, three).unwrap().rule(), Rule::Failures);
+        assert_eq!(Evidence::judge(&policy, 0, false, 3, three).unwrap().rule(), Rule::Failures);
+    }
+
+    #[test]
+    fn a_relapse_is_a_few_in_a_row_or_a_few_that_reach_their_rate() {
+        let slow = std::time::Duration::from_secs(1);
+        let policy = Policy::builder().max_in_flight(9).ramp(slow).ramp_failures(3).min_calls(50).failure_rate(0.5);
+        let policy = policy.slow_call(slow).slow_rate(0.75).build().unwrap();
+        let met = |is_ramping, streak, calls, failures, slow| {
+            let evidence = Evidence::judge(&policy, 0, is_ramping, streak, Counts { calls, failures, slow });
+            evidence.map(|evidence| evidence.met.iter().map(|met| (met.rule, met.count, met.calls)).collect::<Vec<_>>())
+        };
+        assert_eq!(met(true, 2, 40, 2, 0), None);
+        assert_eq!(met(true, 3, 40, 3, 0), Some(vec![(Rule::Relapse, 3, 3)]));
+        assert_eq!(met(true, 1, 7, 3, 0), None);
+        assert_eq!(met(true, 1, 6, 3, 0), Some(vec![(Rule::Relapse, 3, 6)]));
+        assert_eq!(met(true, 1, 2, 2, 0), None);
+        assert_eq!(met(true, 0, 4, 0, 3), Some(vec![(Rule::Relapse, 3, 4)]));
+        assert_eq!(met(true, 0, 5, 0, 3), None);
+        assert_eq!(met(true, 3, 50, 25, 0), Some(vec![(Rule::FailureRate, 25, 50), (Rule::Relapse, 3, 3)]));
+        assert_eq!([met(false, 9, 40, 9, 0), met(false, 1, 6, 3, 0), met(false, 0, 4, 0, 3)], [None, None, None]);
+        // Whether it could be met asks for the calls only where a relapse does.
+        let could =
+            |is_ramping, streak| policy.could_meet(is_ramping, streak, Counts { calls: 9, failures: 3, slow: 0 });
+        assert_eq!([could(true, 3), could(true, 2), could(false, 3)], [true, false, false]);
     }
 }

@@ -9,6 +9,7 @@ mod rules {
     mod blocking;
     mod bulkhead;
     mod calls;
+    mod come_back;
     mod defaults;
     mod events;
     mod eviction;
@@ -21,7 +22,10 @@ mod rules {
     mod priorities;
     mod probes;
     mod queueing;
+    mod ramp;
+    mod ramp_among;
     mod reconfigure;
+    mod recovery;
     mod refusals;
     mod retry_after;
     mod snapshots;

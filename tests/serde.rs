@@ -26,6 +26,8 @@ fn full() -> PolicyBuilder {
         .on_abandon(OnAbandon::FailureAfter(ms(750)))
         .ignored_probes(7)
         .adaptive(Adaptive::gradient().tolerance(1.5).min(2).start(16))
+        .ramp(secs(20))
+        .ramp_failures(6)
 }
 
 fn toml_error(text: &str) -> String {
@@ -109,6 +111,8 @@ fn a_file_as_people_write_it() {
         on_abandon = { failure_after = "750ms" }
         ignored_probes = 7
         adaptive = { algorithm = "gradient", tolerance = 1.5, min = 2, start = 16 }
+        ramp = "20s"
+        ramp_failures = 6
     "#;
     assert_eq!(toml::from_str::<Policy>(text).unwrap(), full().build().unwrap());
     let shown: Value = serde_json::to_value(full().build().unwrap()).unwrap();
@@ -119,7 +123,8 @@ fn a_file_as_people_write_it() {
         "stalled_calls": 20, "stalled_share": 0.5, "open_wait": "2s 500ms",
         "backoff": 1.5, "open_wait_max": "1m 30s", "jitter": 0.2, "max_probes": 2, "successes_to_close": 4,
         "probe_lease": "30s", "on_abandon": { "failure_after": "750ms" }, "ignored_probes": 7,
-        "adaptive": { "algorithm": "gradient", "tolerance": 1.5, "min": 2, "start": 16 }
+        "adaptive": { "algorithm": "gradient", "tolerance": 1.5, "min": 2, "start": 16 },
+        "ramp": "20s", "ramp_failures": 6
     });
     assert_eq!(shown, expected);
 }
@@ -216,6 +221,9 @@ fn errors_name_the_field_the_value_and_the_range() {
         ("adaptive = { algorithm = \"aimd\", latency = \"17s\" }", ["adaptive.latency", "17s", "16s"]),
         ("adaptive = { algorithm = \"gradient\", max = 7 }", ["adaptive", "max", "start"]),
         ("on_abandon = \"shrug\"", ["on_abandon", "shrug", "ignore"]),
+        ("ramp = \"5s\"", ["ramp", "5s", "max_in_flight"]),
+        ("ramp = \"0s\"\nmax_in_flight = 9", ["ramp", "0", "1ms to 86400s"]),
+        ("ramp = \"5s\"\nmax_in_flight = 9\nramp_failures = 0", ["ramp_failures", "0", "1 to 1000"]),
     ] {
         let error = toml_error(text);
         for part in parts {
@@ -293,7 +301,8 @@ fn a_transition_as_json() {
         "evidence": {
             "met": [{ "rule": "failure_rate", "count": 5, "calls": 5, "threshold": 5_000 }],
             "streak": 0, "calls": 5, "failures": 5, "slow": 0, "stalled": 0, "policy_version": 0
-        }
+        },
+        "wait_ms": 30_000, "retry_after_ms": null
     });
     assert_eq!(trip, expected);
     assert!(wall > 1_600_000_000_000, "milliseconds since 1970");
@@ -358,6 +367,9 @@ fn settings() -> impl Strategy<Value = PolicyBuilder> {
         policy = policy.jitter(f64::from(jitter) / 10_000.0);
         let (max, successes, lease, ignored, abandon, nanos) = probes;
         policy = policy.max_probes(max).successes_to_close(successes).probe_lease(secs(lease)).ignored_probes(ignored);
+        if bulkhead.0.is_some_and(|limit| limit != portcullis::UNLIMITED) {
+            policy = policy.ramp(ms(wait.clamp(1, 86_400_000))).ramp_failures(max);
+        }
         match abandon {
             0 => policy.on_abandon(OnAbandon::Ignore),
             1 => policy.on_abandon(OnAbandon::Failure),

@@ -9,6 +9,8 @@ use std::error::Error;
 mod business_errors_as_failures;
 mod fallback_inside_the_breaker;
 mod fallback_never_exercised;
+mod first_sign_at_the_timeout;
+mod full_load_after_closing;
 mod lab;
 mod no_half_open;
 mod no_limit;
@@ -33,18 +35,20 @@ pub(crate) type Taught = Result<Lesson, Box<dyn Error>>;
 pub(crate) type Mistake = (&'static str, fn() -> Taught);
 
 /// Every mistake, in the order of the chapter.
-pub(crate) const ALL: [Mistake; 13] = [
+pub(crate) const ALL: [Mistake; 15] = [
     ("one_breaker_for_all", one_breaker_for_all::lesson),
     ("same_numbers_for_all", same_numbers_for_all::lesson),
     ("no_limit", no_limit::lesson),
     ("business_errors_as_failures", business_errors_as_failures::lesson),
     ("timeout_outside_the_breaker", timeout_outside_the_breaker::lesson),
+    ("first_sign_at_the_timeout", first_sign_at_the_timeout::lesson),
     ("fallback_inside_the_breaker", fallback_inside_the_breaker::lesson),
     ("retry_inside_the_breaker", retry_inside_the_breaker::lesson),
     ("retries_at_every_layer", retries_at_every_layer::lesson),
     ("retry_of_what_harms_twice", retry_of_what_harms_twice::lesson),
     ("retry_of_refusals", retry_of_refusals::lesson),
     ("no_half_open", no_half_open::lesson),
+    ("full_load_after_closing", full_load_after_closing::lesson),
     ("nobody_told", nobody_told::lesson),
     ("fallback_never_exercised", fallback_never_exercised::lesson),
 ];

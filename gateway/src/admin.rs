@@ -5,6 +5,7 @@ mod drill;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -124,6 +125,11 @@ fn transitions(shared: &Shared) -> Answer {
     json(StatusCode::OK, &json!({ "dropped": engine.transitions_dropped(), "transitions": log }))
 }
 
+/// Whole milliseconds, rounded up.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
 fn told(transition: &Transition<String>) -> Value {
     json!({
         "target": *transition.target,
@@ -135,6 +141,8 @@ fn told(transition: &Transition<String>) -> Value {
         "at_ms": u64::try_from(transition.at.as_millis()).unwrap_or(u64::MAX),
         "wall": humantime::format_rfc3339_millis(transition.wall).to_string(),
         "evidence": transition.evidence,
+        "wait_ms": transition.wait.map(millis),
+        "retry_after_ms": transition.retry_after.map(millis),
     })
 }
 

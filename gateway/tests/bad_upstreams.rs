@@ -152,3 +152,39 @@ async fn closes_an_idle_connection_unasked() {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
+
+/// It refuses with a time to come back, in seconds or as a date: the target stays open for no less, within its longest wait.
+#[tokio::test]
+async fn says_when_to_come_back() {
+    let policy = "consecutive_failures = 2\nopen_wait = \"1s\"\nopen_wait_max = \"90s\"\njitter = 0.0";
+    for (words, wait_ms, asked_ms) in [
+        ("retry-after: 40\r\n", 40_000, 40_000),
+        ("date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:50:07 GMT\r\n", 30_000, 30_000),
+        ("retry-after: 3600\r\n", 90_000, 3_600_000),
+    ] {
+        let head =
+            format!("HTTP/1.1 503 Service Unavailable\r\n{words}connection: close\r\ncontent-length: 4\r\n\r\nbusy");
+        let upstream = scripted(move |mut raw| {
+            let head = head.clone();
+            async move {
+                raw.head().await;
+                raw.send(&head).await;
+            }
+        })
+        .await;
+        let gateway = gateway_to(upstream, policy).await;
+        for _ in 0..2 {
+            let answer = get(gateway.address(), "/").await;
+            assert_eq!((answer.status.as_u16(), &answer.body[..]), (503, &b"busy"[..]), "the upstream's own answer");
+        }
+        let refused = get(gateway.address(), "/").await;
+        assert_eq!((refused.reason().as_str(), refused.code().as_str()), ("open", "E904"));
+        // Less what has passed, rounded up; without the upstream's word it would be one second.
+        assert!((2..=wait_ms / 1_000 + 1).contains(&refused.retry_after()), "{refused:?}");
+        let log = get(gateway.admin_address().unwrap(), "/transitions").await.json();
+        let trip = &log["transitions"][0];
+        assert_eq!((&trip["to"], &trip["retry_after_ms"]), (&"OPEN".into(), &asked_ms.into()), "{trip}");
+        // The wait is counted from a whole millisecond, up to one after it was decided.
+        assert!((wait_ms..=wait_ms + 1).contains(&trip["wait_ms"].as_u64().unwrap()), "{trip}");
+    }
+}

@@ -107,6 +107,8 @@ fn every_policy_field_out_of_range_is_told_with_its_line_and_range() {
             &["{ algorithm = \"gradient\", min = 0 }", "{ algorithm = \"gradient\", tolerance = 9.0 }"],
             " to ",
         ),
+        ("ramp", &["5", "\"soon\"", "{}", "true"], "24h"),
+        ("ramp_failures", &["\"x\"", "-1", "0.5"], "1 to 1000"),
     ] {
         for value in values {
             // Line 14, after two that are right.
@@ -120,6 +122,16 @@ fn every_policy_field_out_of_range_is_told_with_its_line_and_range() {
     }
     let both = format!("{GOOD}slow_call = \"3s\"\nslow_rate = 1.5");
     only(&both, 15, "target.core-banking.slow_rate", &["1.5", "above 0"]);
+    let ramp = |lines: &str| format!("{GOOD}{lines}");
+    only(&ramp("ramp = \"0s\""), 14, "target.core-banking.ramp", &["1ms to 86400s"]);
+    only(&ramp("ramp = \"5s\""), 14, "target.core-banking.ramp", &["5s", "max_in_flight"]);
+    only(
+        &ramp("max_in_flight = 9\nramp = \"5s\"\nramp_failures = 1001"),
+        16,
+        "target.core-banking.ramp_failures",
+        &["1 to 1000"],
+    );
+    only(&ramp("ramp_failures = 3"), 14, "target.core-banking.ramp_failures", &["together with ramp"]);
     only(&format!("{GOOD}slow_rate = 0.5"), 14, "target.core-banking.slow_rate", &["0.5", "slow_call"]);
     only(&format!("{GOOD}stalled_calls = 2"), 14, "target.core-banking.stalled_calls", &["2", "stall_after"]);
     only(&format!("{GOOD}stall_after = \"1ms\""), 14, "target.core-banking.stall_after", &["1ms", "50ms"]);

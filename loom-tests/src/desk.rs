@@ -199,6 +199,14 @@ impl Desk {
         self
     }
 
+    /// Sets the limit at `millis`.
+    pub fn set_limit(&self, limit: u32, millis: u64) -> Said {
+        if self.words.set_limit(limit, self.policy(), Now::from_millis(millis)) {
+            self.words.bulkhead.serve();
+        }
+        ("set", None)
+    }
+
     pub fn by_hand(&self, cause: Cause, step: impl Fn(GateWord) -> Step) -> Said {
         ("by hand", self.note(self.words.by_hand(cause, Now::default(), step)))
     }

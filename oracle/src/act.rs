@@ -39,6 +39,16 @@ impl Driver<'_> {
                 };
                 self.ended(token, Ending::Settled(verdict.outcome()), Some(settled));
             }
+            Op::ComeBack { permit, seconds } => {
+                let (pass, mut token) = take(&mut self.permits, permit)?;
+                let wait = Duration::from_secs(seconds.into());
+                token.asked_ms = 1_000 * u64::from(seconds);
+                let settled = match pass {
+                    Pass::Borrowed(permit) => permit.failure_retry_after(wait),
+                    Pass::Owned(permit) => permit.failure_retry_after(wait),
+                };
+                self.ended(token, Ending::Settled(Outcome::Failure), Some(settled));
+            }
             Op::Drop { permit } => {
                 let (pass, token) = take(&mut self.permits, permit)?;
                 drop(pass);

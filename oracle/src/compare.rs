@@ -22,6 +22,7 @@ fn news(transition: &Transition<u8>) -> News {
         generation: transition.generation,
         incarnation: transition.incarnation,
         at: transition.at,
+        asked: transition.retry_after,
         proof: transition.evidence.as_ref().map(|evidence| Proof {
             met: evidence.met.iter().map(|met| (met.rule, met.count, met.calls, met.threshold)).collect(),
             streak: evidence.streak,
@@ -58,7 +59,9 @@ pub(crate) fn snapshot(shown: &Snapshot, target: &Target, now: u64) {
     same(shown.reopen_in == reopen_in, "reopen_in");
     same((shown.probes_in_flight, shown.probe_successes) == (probes, successes), "probes and successes");
     same(shown.reopens == target.reopens, "reopens");
-    same((shown.in_flight, shown.limit) == (target.in_flight, target.limit), "in flight and limit");
+    let (limit, ramps_for) = target.limit_at(now);
+    same((shown.in_flight, shown.limit) == (target.in_flight, limit), "in flight and limit");
+    same((shown.full_limit, shown.ramps_for) == (target.limit, ramps_for.map(Duration::from_millis)), "ramp");
     same(shown.stalled == target.stalled(now), "stalled");
     same(shown.streak == streak, "streak");
     same(window == expected, "window");

@@ -142,7 +142,8 @@ impl Engine {
             Phase::ForcedOpen | Phase::Disabled => return false,
             Phase::Closed(window) => {
                 let counts = window.counts(rules.shape, now / NANOS_PER_MS);
-                let holds_evidence = counts.failures > 0 || counts.slow > 0 || window.streak > 0;
+                let ramps = target.ramp.is_some() && !target.is_ramp_due(now);
+                let holds_evidence = ramps || counts.failures > 0 || counts.slow > 0 || window.streak > 0;
                 if holds_evidence { None } else { Some(idle_after) }
             }
             Phase::Open { .. } | Phase::HalfOpen { .. } => None,

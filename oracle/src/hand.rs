@@ -11,7 +11,7 @@ impl Target {
     pub(crate) fn force(&mut self, phase: Phase, cause: Cause, now: u64) -> bool {
         let changes = phase.state() != self.phase.state();
         if changes {
-            self.reopens = 0;
+            (self.reopens, self.ramp, self.asked_ms) = (0, None, 0);
             self.go(phase, cause, now, None);
         }
         changes
@@ -45,6 +45,7 @@ impl Target {
         if before.limit != after.limit {
             self.limit = after.limit;
         }
+        self.adopt_ramp(now);
         // Once on and then off: who counted then may still come.
         self.has_counted |= before.stall_ms.is_some() && before.stall_ms != after.stall_ms;
         let Phase::Closed(window) = &mut self.phase else { return };
@@ -52,7 +53,7 @@ impl Target {
         if has_other_ticks && self.has_counted {
             return self.go(self.fresh(now), Cause::PolicyChanged, now, None);
         }
-        if before.streak.is_some() != after.streak.is_some() {
+        if before.counts_streaks() != after.counts_streaks() {
             window.streak = 0;
         }
         if before.shape == after.shape {

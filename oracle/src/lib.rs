@@ -13,6 +13,7 @@
 //! | `rules.rs` | the settings of a target, and the waits that follow from them |
 //! | `window.rs` | the calls that a target remembers, in a queue |
 //! | `target.rs`, `settle.rs`, `stall.rs`, `hand.rs` | one target: who may enter, what an ending does, what hangs, what is done by hand |
+//! | `ramp.rs` | the limit that comes back after HALF_OPEN closed |
 //! | `engine.rs` | which targets there are, and who may be forgotten |
 //! | `driver.rs`, `act.rs`, `compare.rs` | both engines side by side |
 
@@ -22,6 +23,7 @@ mod driver;
 mod engine;
 mod hand;
 mod op;
+mod ramp;
 mod rules;
 mod settle;
 mod stall;
@@ -51,6 +53,12 @@ pub enum Twin {
     LeaseOnlyAtEntry,
     /// A failed probe doesn't lengthen the wait (R7).
     ForgetsReopens,
+    /// What closes has the full limit at once.
+    NeverRamps,
+    /// A relapse waits for `min_calls` like any other trip.
+    BlindWhileRamping,
+    /// When the target says to come back is forgotten.
+    DeafToRetryAfter,
     /// A dropped permit is a failure (R11).
     DropFails,
     /// A lowered limit doesn't count those in flight (R17).
@@ -69,13 +77,16 @@ pub enum Twin {
 
 impl Twin {
     /// Every broken one.
-    pub const BROKEN: [Self; 13] = [
+    pub const BROKEN: [Self; 16] = [
         Self::TripsAboveTheRate,
         Self::WaitsTooLong,
         Self::ProbesWhileFull,
         Self::CountsStale,
         Self::LeaseOnlyAtEntry,
         Self::ForgetsReopens,
+        Self::NeverRamps,
+        Self::BlindWhileRamping,
+        Self::DeafToRetryAfter,
         Self::DropFails,
         Self::ForgetsInFlight,
         Self::EvictsPinned,

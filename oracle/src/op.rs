@@ -81,6 +81,10 @@ pub enum Op {
         permit: u8,
         verdict: Verdict,
     },
+    ComeBack {
+        permit: u8,
+        seconds: u8,
+    },
     Drop {
         permit: u8,
     },
@@ -144,7 +148,7 @@ pub enum Op {
 }
 
 /// The names of the operations, in the order of [`Op::kind`].
-pub const KINDS: [&str; 21] = [
+pub const KINDS: [&str; 22] = [
     "admit",
     "settle",
     "drop",
@@ -166,6 +170,7 @@ pub const KINDS: [&str; 21] = [
     "snapshots",
     "admit below",
     "leap",
+    "come back",
 ];
 
 impl Op {
@@ -192,6 +197,7 @@ impl Op {
             Self::Snapshots => 18,
             Self::AdmitBelow { .. } => 19,
             Self::Leap { .. } => 20,
+            Self::ComeBack { .. } => 21,
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Draft {
     pub shares: u8,
     pub stall: u8,
     pub stalled: u8,
+    pub ramp: u8,
+    pub ramp_failures: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,8 @@ pub(crate) struct Rules {
     pub(crate) ignored: u64,
     /// Of the limit, in basis points: of normal calls, and of sheddable ones.
     shares_bp: [u64; 2],
+    pub(crate) ramp_ms: Option<u64>,
+    pub(crate) ramp_failures: u64,
 }
 
 fn pick<T: Copy>(from: &[T], by: u8) -> T {
@@ -121,6 +125,7 @@ impl Rules {
         let has_share = limit != UNLIMITED && !draft.stalled.is_multiple_of(3);
         let has_number = !has_share || draft.stalled % 3 == 1;
         let slow_ms = draft.slow_ms.is_multiple_of(3).then_some(u64::from(draft.slow_ms) + 1);
+        let has_ramp = limit != UNLIMITED && !draft.ramp.is_multiple_of(3);
         Self {
             limit,
             streak: draft.streak.is_multiple_of(3).then_some(u64::from(draft.streak) / 3 % 6 + 1),
@@ -151,6 +156,8 @@ impl Rules {
             },
             ignored: pick(&[1, 2, 3, 10], draft.ignored),
             shares_bp: pick(&[[10_000, 10_000], [10_000, 5_000], [6_667, 6_667], [9_999, 1]], draft.shares),
+            ramp_ms: has_ramp.then(|| pick(&[1, 7, 1_000, 60_000, DAY_MS], draft.ramp / 3)),
+            ramp_failures: pick(&[1, 2, 3, 1_000], draft.ramp_failures),
         }
     }
 
@@ -208,6 +215,9 @@ impl Rules {
             Abandon::Failure => policy.on_abandon(OnAbandon::Failure),
             Abandon::FailureAfter(least) => policy.on_abandon(OnAbandon::FailureAfter(ms(least))),
         };
+        if let Some(ramp_ms) = self.ramp_ms {
+            policy = policy.ramp(ms(ramp_ms)).ramp_failures(self.ramp_failures as u32);
+        }
         policy.build().unwrap_or_else(|error| panic!("{self:?} is refused: {error}"))
     }
 
@@ -234,6 +244,11 @@ impl Rules {
         ((wait - span).max(1), (wait + span).min(self.longest_ms))
     }
 
+    /// Whether failures in a row are counted.
+    pub(crate) fn counts_streaks(&self) -> bool {
+        self.streak.is_some() || self.ramp_ms.is_some()
+    }
+
     /// Whether a call's start is noted, because something is judged by how long it ran (R13).
     pub(crate) fn times_calls(&self) -> bool {
         self.slow_ms.is_some() || self.stall_ms.is_some() || matches!(self.abandon, Abandon::FailureAfter(_))
@@ -241,6 +256,6 @@ impl Rules {
 
     /// How long anything that a target remembers can matter (R19).
     pub(crate) fn memory_ms(&self) -> u64 {
-        self.shape.length_ms().max(self.longest_ms)
+        self.shape.length_ms().max(self.longest_ms).max(self.ramp_ms.unwrap_or(0))
     }
 }

@@ -3,11 +3,9 @@
 use portcullis::{Cause, Outcome, Rule, Settled};
 
 use crate::Twin;
+use crate::ramp::{MOST_REOPENS, Ramp};
 use crate::rules::Abandon;
 use crate::target::{NANOS_PER_MS, Phase, Proof, Target, Token};
-
-/// Failed probes in a row that are counted.
-const MOST_REOPENS: u32 = 31;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -21,6 +19,7 @@ impl Target {
     pub(crate) fn record(&mut self, mut token: Token, ending: Ending, now: u64) -> Settled {
         self.counts_out(&mut token);
         let outcome = self.outcome(token, ending, now);
+        self.asked_ms = if outcome == Outcome::Failure { token.asked_ms } else { 0 };
         let is_verdict = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure));
         let ran = token.started.map(|started| token.answered.unwrap_or(now) - started);
         let slow_ms = self.terms.rules.slow_ms;
@@ -80,7 +79,7 @@ impl Target {
         let Phase::Closed(window) = &mut self.phase else { return };
         let start_ms = window.record(rules.shape, now_ms, failed, slow);
         self.newest_ms = self.newest_ms.max(start_ms);
-        if rules.streak.is_some() {
+        if rules.counts_streaks() {
             window.streak = if failed { window.streak + 1 } else { 0 };
         }
         let streak = window.streak;
@@ -89,10 +88,11 @@ impl Target {
             Rule::ConsecutiveFailures => Cause::ConsecutiveFailures,
             Rule::FailureRate => Cause::FailureRate,
             Rule::Failures => Cause::Failures,
-            _ => Cause::SlowRate,
+            Rule::SlowRate => Cause::SlowRate,
+            _ => Cause::Relapse,
         };
-        self.reopens = 0;
-        self.go(self.open(now, 0), cause, now, Some(proof));
+        self.reopened();
+        self.go(self.open(now, self.reopens), cause, now, Some(proof));
     }
 
     /// The rules that are met, in their order (R9).
@@ -118,6 +118,16 @@ impl Target {
         if is_enough && rules.slow_rate_bp.is_some_and(|rate_bp| reaches(counts.slow, rate_bp)) {
             met.push((Rule::SlowRate, counts.slow, counts.calls, rules.slow_rate_bp?));
         }
+        if self.ramp.is_some() && self.twin != Twin::BlindWhileRamping {
+            let few = rules.ramp_failures;
+            let reached = |count, rate_bp: Option<u64>| {
+                (count >= few && rate_bp.is_some_and(|rate_bp| reaches(count, rate_bp)))
+                    .then_some((count, counts.calls))
+            };
+            let in_a_row = (streak >= few).then_some((streak, streak));
+            let share = || reached(counts.failures, rules.rate_bp).or_else(|| reached(counts.slow, rules.slow_rate_bp));
+            met.extend(in_a_row.or_else(share).map(|(count, calls)| (Rule::Relapse, count, calls, few)));
+        }
         let policy_version = self.policy_version;
         (!met.is_empty()).then_some(Proof { met, streak, counts, stalled: 0, policy_version })
     }
@@ -140,7 +150,10 @@ impl Target {
         if is_good {
             (*ignored, *successes) = (0, *successes + 1);
             if *successes >= rules.successes {
-                self.reopens = 0;
+                match rules.ramp_ms.filter(|_| self.twin != Twin::NeverRamps) {
+                    Some(length_ms) => self.ramp = Some(Ramp { since_ms: now.div_ceil(NANOS_PER_MS), length_ms }),
+                    None => self.reopens = 0,
+                }
                 self.go(self.fresh(now), Cause::ProbesSucceeded, now, None);
             }
         }

@@ -77,7 +77,7 @@ impl Target {
     /// Trips if too many calls have stalled.
     pub(crate) fn judge_running(&mut self, now: u64) -> bool {
         let stalled = self.stalled(now);
-        let (rules, limit) = (&self.terms.rules, u64::from(self.limit));
+        let (rules, limit) = (&self.terms.rules, u64::from(self.limit_at(now).0));
         let Phase::Closed(window) = &self.phase else { return false };
         let mut met = Vec::new();
         if rules.stalled_calls.is_some_and(|most| stalled > 0 && stalled >= most) {
@@ -88,11 +88,12 @@ impl Target {
         }
         let Some((rule, ..)) = met.first() else { return false };
         let cause = if *rule == Rule::StalledCalls { Cause::StalledCalls } else { Cause::StalledShare };
-        let streak = if rules.streak.is_some() { window.streak } else { 0 };
+        let streak = if rules.counts_streaks() { window.streak } else { 0 };
         let counts = window.counts(rules.shape, now / NANOS_PER_MS);
         let proof = Proof { met, streak, counts, stalled, policy_version: self.policy_version };
-        self.reopens = 0;
-        self.go(self.open(now, 0), cause, now, Some(proof));
+        self.asked_ms = 0;
+        self.reopened();
+        self.go(self.open(now, self.reopens), cause, now, Some(proof));
         true
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use portcullis::{Cause, Policy, Priority, Refusals, Rejection, State, Totals};
 
 use crate::Twin;
+use crate::ramp::Ramp;
 use crate::rules::Rules;
 use crate::window::{Counts, Window};
 
@@ -65,6 +66,7 @@ pub(crate) struct Token {
     pub(crate) alive: Option<u64>,
     /// Whether it is counted among the running calls of its generation.
     pub(crate) is_watched: bool,
+    pub(crate) asked_ms: u64,
 }
 
 /// Why a CLOSED target opened: rule, count, calls and threshold of all that was met, and what was counted.
@@ -89,6 +91,7 @@ pub(crate) struct News {
     pub(crate) incarnation: u64,
     pub(crate) at: Duration,
     pub(crate) proof: Option<Proof>,
+    pub(crate) asked: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +106,11 @@ pub(crate) struct Target {
     pub(crate) generation: u32,
     pub(crate) sequence: u64,
     pub(crate) reopens: u32,
+    /// The full limit, of the policy or set by hand.
     pub(crate) limit: u32,
+    pub(crate) ramp: Option<Ramp>,
+    /// The wait that the failure at hand asked for, in ms; 0 if none.
+    pub(crate) asked_ms: u64,
     pub(crate) in_flight: u32,
     pub(crate) settled: u64,
     pub(crate) totals: Totals,
@@ -138,6 +145,8 @@ impl Target {
             generation: 0,
             sequence: 0,
             reopens: 0,
+            ramp: None,
+            asked_ms: 0,
             in_flight: 0,
             settled: 0,
             totals: Totals::default(),
@@ -187,14 +196,17 @@ impl Target {
 
     /// OPEN from now on, for the wait after so many failed probes (R6, R7).
     pub(crate) fn open(&self, now: u64, reopens: u32) -> Phase {
+        let deaf = self.twin == Twin::DeafToRetryAfter;
+        let asked = if deaf { 0 } else { self.asked_ms.min(self.terms.rules.longest_ms) };
         let (least, longest) = self.terms.rules.wait(if self.twin == Twin::ForgetsReopens { 0 } else { reopens });
         let end = |wait_ms: u64| (now.div_ceil(NANOS_PER_MS) + wait_ms).min(LAST_MS);
-        Phase::Open { reopen_ms: end(least), latest_ms: end(longest) }
+        Phase::Open { reopen_ms: end(least.max(asked)), latest_ms: end(longest.max(asked)) }
     }
 
     /// One state change: a new generation, reported once (R20).
     pub(crate) fn go(&mut self, to: Phase, cause: Cause, now: u64, proof: Option<Proof>) {
         let from = self.phase.state();
+        let asked_ms = if to.state() == State::Open { self.asked_ms } else { 0 };
         self.phase = to;
         self.judged = None;
         if self.twin != Twin::KeepsRunning {
@@ -212,6 +224,7 @@ impl Target {
             incarnation: self.incarnation,
             at: Duration::from_nanos(now),
             proof,
+            asked: (asked_ms > 0).then(|| Duration::from_millis(asked_ms)),
         });
     }
 
@@ -219,8 +232,10 @@ impl Target {
         if let Some(rejection) = self.judged_by_caller(now) {
             return Err(rejection);
         }
+        self.see_ramp_end(now);
         let rules = &self.terms.rules;
-        let room = if self.twin == Twin::ShedsNobody { self.limit } else { rules.room(priority, self.limit) };
+        let (limit, _) = self.limit_at(now);
+        let room = if self.twin == Twin::ShedsNobody { limit } else { rules.room(priority, limit) };
         let has_room = self.in_flight < room;
         let lease_end_s = (now.div_ceil(NANOS_PER_S) + rules.lease_s).min(LAST_S);
         let half_open = Phase::HalfOpen { probes: 1, successes: 0, ignored: 0, lease_end_s };
@@ -263,20 +278,30 @@ impl Target {
                 true
             }
         };
-        if !has_room && self.in_flight < self.limit {
+        if !has_room && self.in_flight < limit {
             self.refusals.shed += 1;
             return Err(Rejection::Shed { priority });
         }
         if !has_room {
             self.refusals.saturated += 1;
-            return Err(Rejection::Saturated { limit: self.limit });
+            return Err(Rejection::Saturated { limit });
         }
         self.in_flight += 1;
         self.totals.admitted += 1;
         let started = (is_async || self.terms.rules.times_calls()).then_some(now);
         let is_watched = self.begins(now);
         let (place, generation) = (self.place, self.generation);
-        Ok(Token { place, generation, is_probe, is_async, started, answered: None, alive: None, is_watched })
+        Ok(Token {
+            place,
+            generation,
+            is_probe,
+            is_async,
+            started,
+            answered: None,
+            alive: None,
+            is_watched,
+            asked_ms: 0,
+        })
     }
 
     /// Learns the engine's draw: any whole millisecond between the least and the longest wait will do.

@@ -19,13 +19,14 @@ const ROUND: u32 = 100;
 /// Cases within which a broken twin must be caught.
 const PATIENCE: u32 = 5_000;
 
-const CAUSES: [&str; 16] = [
+const CAUSES: [&str; 17] = [
     "consecutive_failures",
     "failure_rate",
     "failures",
     "slow_rate",
     "stalled_calls",
     "stalled_share",
+    "relapse",
     "probe_failed",
     "probe_slow",
     "probes_succeeded",

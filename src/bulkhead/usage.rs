@@ -40,6 +40,11 @@ impl Bulkhead {
         bulkhead
     }
 
+    /// As [`Self::set_limit`] without what a lower limit owes, for a twin.
+    pub fn set_limit_unswept(&self, limit: u32) {
+        let _ = self.pool.limit(limit);
+    }
+
     #[must_use]
     pub fn stripes(&self) -> usize {
         self.stripes.count()

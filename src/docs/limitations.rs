@@ -24,6 +24,13 @@
 //!   slot is: with a limit of 1 the other key's caller may be told `Saturated` meanwhile.
 //! - A refusal by a slot that is handed to another key just then may be counted for that one. The answer itself is never another key's.
 //! - A permit held across exactly 1,048,576 transitions of its target (or 16 of a window of time) counts one outcome in a foreign window.
+//! - A limit that ramps rises in whole calls on whole milliseconds of the clock, rounded down, so it is never more than the line allows. In a race
+//!   `Saturated` may be said while another thread is just raising it. `Saturated` gives no time to come back: a call that ends usually
+//!   comes before the next step of the ramp.
+//! - While the limit ramps nobody waits for a permit: whoever finds none is told `Saturated` at once, also where the policy has `max_waiting`. A
+//!   raise that time alone brings wakes nobody.
+//! - A ramp ends with the first admission after its time: until one comes, failures are judged as of a relapse. A new window that another
+//!   policy began in it puts that off by as much as it began later.
 //! - The lease of a probe ends on a whole second, so up to one second late. Waits end on a whole millisecond.
 //! - Ticks last 2.18 years from the engine's start. After that waits and leases are over at once, windows of time stand still and nothing stalls: rebuild the
 //!   engine once a year.

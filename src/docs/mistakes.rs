@@ -52,6 +52,15 @@
 //! `timeout_outside_the_breaker`. `on_abandon` is the net below that: async calls that were silent for 500 ms when they were dropped are failures
 //! unless the policy says otherwise. Here they were dropped after 200 ms.
 //!
+//! # The first sign at the timeout
+//!
+//! Every rule that judges answers waits for one. A target that hangs gives none until the first timeout is over, and by then all that came is in it.
+//!
+//! - Wrong: a hung target opened after 10,200 ms, when 199 calls hung in it
+//! - Right: with stalled_calls = 10 and stall_after = 2s after 2,500 ms and 50 calls
+//!
+//! `first_sign_at_the_timeout`. The slowest answer of a good day comes after 1.5 s here, and may take 10 s.
+//!
 //! # The fallback inside of the breaker
 //!
 //! Every failure is answered before it is settled, and so a success. The callers are content, and each of them waits the timeout first.
@@ -108,6 +117,16 @@
 //!
 //! `no_half_open`. The first 104 came before anybody could know: that part is the limit's, and the stall rule's. The first good probe isn't the end
 //! either: `successes_to_close` asks for more than one, and `ramp` lets the load back by and by.
+//!
+//! # The full load after closing
+//!
+//! What has just restarted bears less than it did: its caches are cold, its pools empty. All its callers at once bring it down again, each time.
+//!
+//! - Wrong: the target went down 55 times and answered 54 of 30,000 calls
+//! - Right: with ramp = 30s it went down once and answered 28,240 of 30,000 calls
+//!
+//! `full_load_after_closing`. It bears 5 calls at once when it starts and 50 after 20 s, of 40 that there are. The ramp must take longer than getting
+//! warm does, or it overtakes it.
 //!
 //! # Opened, and nobody told
 //!

@@ -13,6 +13,15 @@
 //! `abandoned` rising while `success` stands still is a target that hangs under callers with a timeout of their own. `stale` rising means
 //! that calls take longer than the state lasts: look at timeouts.
 //!
+//! # Coming back
+//!
+//! With `ramp` in its policy a target that closed takes few calls at first. `limit` in its snapshot is what it takes now, `full_limit` what it
+//! will, `ramps_for` how long that is away; `saturated` counts whom it turned away meanwhile. A limit set by hand is where the ramp leads
+//! from then on, and is in force in full at its end; 0 stops the calls and the ramp goes on beneath. Leaving a forced state has no ramp: whoever
+//! releases a target by hand takes that upon himself. A relapse has the cause `relapse`, and waits as long as after a failed probe.
+//!
+//! A wait that is longer than `open_wait` has its reason in the transition's `retry_after`: the target asked for it.
+//!
 //! # Doing it by hand
 //!
 //! | want | do |
@@ -29,6 +38,8 @@
 //! # Choosing rules
 //!
 //! A window of time with `min_calls` never judges a target with fewer calls than that in its length: give it `consecutive_failures` as well.
+//! A target that is cold when it comes back needs a `ramp`: longer than it takes to warm up at that load. `ramp_failures` of 1 or 2 never gets a
+//! target through it that always fails a few calls.
 //! Calls that hang are no evidence while they hang, unless there is a stall rule; `max_in_flight` bounds what they hold. `probe_lease` must be
 //! longer than the calls' timeout, or slow probes are replaced before they can succeed. `slow_call` without `slow_rate` trips only when
 //! every call in the window was slow.
@@ -83,7 +94,7 @@
 //! call makes a block of 192 bytes more, as do a slow-call rule and a window of time. That takes 128 bytes more for each stripe with calls
 //! in up to 11 buckets, 424 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
 //! A stall rule takes 256 bytes for each stripe, 128 of them shared with a window of time. An [adaptive](crate::docs::adaptive) limit takes
-//! 384 bytes, and 128 for each further stripe. The first call that
+//! 384 bytes, and 128 for each further stripe. A limit that ramps, or was ever set by hand or by another policy, takes 64 bytes. The first call that
 //! waits makes a block of 64 bytes; those who wait take about 30 bytes each in a tree of theirs while they do, its first node 280. A target on whose words
 //! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.

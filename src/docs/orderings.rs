@@ -177,6 +177,10 @@
 //!     `pool.wait`, with the Acquire of `pool.confirm` and `pool.give`, makes sure that whoever sees the bit finds it. Needed, and not shown, since
 //!     models make it at once. What `pool.leave` would carry is under the queue's lock: kept for likeness.
 //!
+//! 19. A ramp adds no word. The limit that is low before the gate closes is the message of `gate.move` to `gate.read`, its sweep and version
+//!     those of any lowering. All that raises or lowers a limit runs under one lock, so two of them are never mixed; admissions go by the
+//!     pool's word alone.
+//!
 //! # Two words, one message
 //!
 //! One place rests on writing one word and then reading another back (the store-buffer pattern, which only `SeqCst` settles): the window of time,

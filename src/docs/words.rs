@@ -15,6 +15,7 @@
 //! | transition | one state change; each has a gapless number among those of its target |
 //! | priority | how much a call matters: critical, normal or sheddable |
 //! | share | the part of the limit at which calls of a priority stop; those beyond are shed |
+//! | ramp | the time after HALF_OPEN closed in which the limit rises to the full one; a relapse is a trip in it |
 //! | magazine | a stash of bulkhead permits beside the pool that they come from |
 //!
 //! # States

@@ -57,7 +57,7 @@ impl<K: Key> Engine<K> {
     /// Waits behind those who came before, and until the future that `sleep` makes of the policy's [`max_wait`](crate::PolicyBuilder::max_wait) is over:
     /// `tokio::time::sleep`, or what your runtime has, or a shorter one of your own. It is made only if the call must wait. Calls that don't
     /// wait overtake nobody: while somebody waits, they are refused. Only critical calls wait, and only for a permit: where the circuit isn't
-    /// closed the answer is given at once, and calls that wait when it opens are refused then.
+    /// closed the answer is given at once, as while the limit [ramps](crate::PolicyBuilder::ramp), and calls that wait when it opens are refused then.
     ///
     /// Dropped, the returned future leaves the queue; a permit that it was granted meanwhile goes to the next. The call counts as one
     /// whose future may be dropped, as for [`admit_async`](Self::admit_async), from the moment that it got its permit.

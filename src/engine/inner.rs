@@ -112,6 +112,8 @@ impl<K: Key> Engine<K> {
             }
         } else if let Some(nanos) = slot.words.refuse_waiting(gate, || self.read_clock(), is_pinned) {
             return Answer::open(nanos).later(self.clock.resolution());
+        } else if gate.is_ramping() && slot.words.must_judge(|| self.read_clock()) {
+            return Answer::RETIRED;
         }
         let mut is_due = false;
         let (answer, report) = self.decide(slot, how, is_pinned, &mut is_due);
@@ -354,10 +356,11 @@ impl<K: Key> Engine<K> {
         }
         let (before, after) = (policies.get(before), policies.get(index));
         slot.set_policy(index);
-        // The caller serves, whatever came of it: here the tenant's lock is held.
-        let _ = tenant.adopt_limit(before, after, &slot.words);
-        slot.words.adopt(before, after);
         let now = self.read_clock();
+        // The caller serves, whatever came of it: here the tenant's lock is held.
+        let _ = tenant.adopt_limit(before, after, &slot.words, now);
+        let _ = slot.words.adopt_ramp(after, now);
+        slot.words.adopt(before, after);
         let changes_window = before.geometry != after.geometry && !slot.words.is_blank(before, now);
         let begins = slot.words.beginning(now);
         let change = if slot.words.must_forget_running(before, after) {

@@ -27,7 +27,6 @@ impl<K: Key> Engine<K> {
     }
 
     pub(crate) fn set_limit_by_hand(&self, slot: &Slot<K>, limit: u32) {
-        let bulkhead = &slot.words.bulkhead;
         let is_due = {
             let mut tenant = slot.tenant();
             slot.configure();
@@ -37,10 +36,10 @@ impl<K: Key> Engine<K> {
             if let Some(samples) = slot.words.samples() {
                 samples.restart();
             }
-            bulkhead.set_limit_under_lock(limit.min(UNLIMITED))
+            slot.words.set_limit(limit.min(UNLIMITED), self.terms(slot).policy, self.read_clock())
         };
         if is_due {
-            bulkhead.serve();
+            slot.words.bulkhead.serve();
         }
     }
 
@@ -51,7 +50,7 @@ impl<K: Key> Engine<K> {
             if !tenant.is_limit_by_hand() {
                 return false;
             }
-            tenant.begin(self.terms(slot).policy, &slot.words)
+            tenant.begin(self.terms(slot).policy, &slot.words, self.read_clock())
         };
         if is_due {
             slot.words.bulkhead.serve();
@@ -79,20 +78,20 @@ impl<K> Tenant<K> {
                 control.limit(rules)
             }
         };
-        words.bulkhead.limit() != limit && words.bulkhead.set_limit_under_lock(limit)
+        words.limits(now).full != limit && words.set_limit(limit, policy, now)
     }
 
     /// Puts the policy's own limit in force.
-    fn begin(&mut self, policy: &Policy, words: &Words) -> bool {
+    fn begin(&mut self, policy: &Policy, words: &Words, now: Now) -> bool {
         self.set_limit_by_hand(false);
         if let Some(samples) = words.samples() {
             samples.restart();
         }
-        words.bulkhead.set_limit_under_lock(policy.first_limit())
+        words.set_limit(policy.first_limit(), policy, now)
     }
 
     /// Puts another policy's limit in force, if that differs. A limit that follows latency goes on where it is, within the new bounds.
-    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words) -> bool {
+    pub(super) fn adopt_limit(&mut self, before: &Policy, after: &Policy, words: &Words, now: Now) -> bool {
         if before.limit == after.limit && before.adaptive == after.adaptive {
             return false;
         }
@@ -101,9 +100,9 @@ impl<K> Tenant<K> {
             && let Some(control) = &mut *samples.control()
         {
             control.adopt(new);
-            return words.bulkhead.set_limit_under_lock(control.limit(new));
+            return words.set_limit(control.limit(new), after, now);
         }
-        self.begin(after, words)
+        self.begin(after, words, now)
     }
 
     /// What a snapshot shows of it.

@@ -130,6 +130,8 @@ mod tests {
             at: Duration::from_millis(at_ms),
             wall: SystemTime::UNIX_EPOCH,
             evidence: None,
+            wait: None,
+            retry_after: None,
         })
     }
 

@@ -11,6 +11,8 @@
 //!    HALF_OPEN:                     probes 5 | successes 5 | lease_end 26 bits of s
 //! ```
 //!
+//! - CLOSED has two codes: one lets calls pass at a glance, the other while the limit ramps. A ramping word keeps `reopens`, so that a
+//!   relapse counts as one more; the plain one has none.
 //! - Ticks count from the engine's start: 2.18 years of milliseconds, 2.13 years of seconds. Past that they stand still
 //!   at the largest value, which every later reading has reached: waits and leases are over at once, nothing wedges.
 //! - The generation wraps after 1,048,576 transitions, 58 minutes at the least wait of 10 ms that anyone should set. A permit
@@ -32,6 +34,11 @@ const GENERATION: Field = TICK.above(GENERATION_BITS);
 const REOPENS: Field = GENERATION.above(5);
 const STATE: Field = REOPENS.above(3);
 const _: () = assert!(PROBES.end() == TICK.end() && STATE.end() == 64);
+
+/// The last code of those that let calls pass, so that one comparison tells.
+const DISABLED: u64 = 1;
+/// The code of CLOSED while the limit ramps.
+const RAMPING: u64 = 5;
 
 /// A copy of the gate.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,6 +101,13 @@ impl Word {
         Self::with(State::Closed, generation, 0).ticked(since)
     }
 
+    /// `{ state: Closed, ramping: true, generation, since, reopens }`
+    #[must_use]
+    pub const fn ramping(generation: u32, since: u64, reopens: u32) -> Self {
+        let word = Self::with(State::Closed, generation, reopens).ticked(since);
+        Self(STATE.set(word.0, RAMPING))
+    }
+
     /// `{ state: Open, generation, reopens, reopen_at }`
     #[must_use]
     pub const fn open(generation: u32, reopens: u32, reopen_at: u64) -> Self {
@@ -109,10 +123,10 @@ impl Word {
     const fn with(state: State, generation: u32, reopens: u32) -> Self {
         let code = match state {
             State::Closed => 0,
-            State::Open => 1,
-            State::HalfOpen => 2,
-            State::ForcedOpen => 3,
-            State::Disabled => 4,
+            State::Disabled => DISABLED,
+            State::Open => 2,
+            State::HalfOpen => 3,
+            State::ForcedOpen => 4,
         };
         // The generation wraps by design; `set` would stop at the largest.
         let generation = generation as u64 & GENERATION.max();
@@ -133,10 +147,10 @@ impl Word {
     #[inline]
     pub const fn state(self) -> State {
         match STATE.get(self.0) {
-            1 => State::Open,
-            2 => State::HalfOpen,
-            3 => State::ForcedOpen,
-            4 => State::Disabled,
+            DISABLED => State::Disabled,
+            2 => State::Open,
+            3 => State::HalfOpen,
+            4 => State::ForcedOpen,
             _ => State::Closed,
         }
     }
@@ -156,7 +170,7 @@ impl Word {
         GENERATION.get(self.0) as u32
     }
 
-    /// Failed probes in a row, to 31.
+    /// Failed probes and relapses in a row, to 31.
     #[must_use]
     pub const fn reopens(self) -> u32 {
         REOPENS.get(self.0) as u32
@@ -184,11 +198,18 @@ impl Word {
         LEASE_END.get(self.0)
     }
 
-    /// Whether calls enter without probing: no clock and no write is needed then.
+    /// Whether calls enter without probing and without a ramp: no clock and no write is needed then.
     #[must_use]
     #[inline]
     pub const fn lets_pass(self) -> bool {
-        matches!(self.state(), State::Closed | State::Disabled)
+        STATE.get(self.0) <= DISABLED
+    }
+
+    /// Whether this is CLOSED with a limit that ramps.
+    #[must_use]
+    #[inline]
+    pub const fn is_ramping(self) -> bool {
+        STATE.get(self.0) == RAMPING
     }
 
     /// Whether OPEN's wait is over; the one comparison behind decisions, hints and `state_at`.
@@ -251,13 +272,38 @@ impl Word {
         }
     }
 
+    /// As [`Self::probe_succeeded`], but what closes, ramps.
+    pub const fn probe_succeeded_to_ramp(self, generation: u32, now: Now, rules: ProbeRules) -> Step {
+        match self.probe_succeeded(generation, now, rules) {
+            Step::Move(next) => Step::Move(Self::ramping(next.generation(), next.tick(), self.reopens())),
+            step => step,
+        }
+    }
+
+    /// The ramp is over: the same generation and window, and nothing reopened any more (R7).
+    pub const fn ramped(self) -> Step {
+        if self.is_ramping() { Step::Stay(Self::closed(self.generation(), self.tick())) } else { Step::Stale }
+    }
+
+    /// CLOSED to OPEN, as [`Self::trip`], while the limit ramps: one reopening more.
+    pub fn relapse(self, generation: u32, now: Now, wait: impl Fn(u32) -> u64) -> Step {
+        if !self.is_ramping() || self.generation() != generation {
+            return Step::Stale;
+        }
+        Step::Move(self.reopened(now, wait))
+    }
+
+    fn reopened(self, now: Now, wait: impl Fn(u32) -> u64) -> Self {
+        let reopens = (self.reopens() + 1).min(REOPENS.max() as u32);
+        Self::open(self.next_generation(), reopens, now.tick_after(wait(reopens)))
+    }
+
     /// A probe of `generation` failed or was slow (R3); `wait` in ms for the reopenings in a row, this one among them.
     pub fn probe_failed(self, generation: u32, now: Now, wait: impl Fn(u32) -> u64) -> Step {
         if !self.is_of(State::HalfOpen, generation) {
             return Step::Stale;
         }
-        let reopens = (self.reopens() + 1).min(REOPENS.max() as u32);
-        Step::Move(Self::open(self.next_generation(), reopens, now.tick_after(wait(reopens))))
+        Step::Move(self.reopened(now, wait))
     }
 
     /// A probe of `generation` ended without evidence: its slot is free again (R4).
@@ -286,9 +332,12 @@ impl Word {
         }
     }
 
-    /// An empty window for a new geometry; other states begin one anyway when they close (R17).
+    /// An empty window for a new geometry; other states begin one anyway when they close (R17). A ramp goes on.
     pub const fn restart(self, now: Now) -> Step {
         match self.state() {
+            State::Closed if self.is_ramping() => {
+                Step::Move(Self::ramping(self.next_generation(), now.tick(), self.reopens()))
+            }
             State::Closed => Step::Move(Self::closed(self.next_generation(), now.tick())),
             State::Open | State::HalfOpen | State::ForcedOpen | State::Disabled => Step::Stale,
         }
@@ -305,6 +354,9 @@ impl std::fmt::Debug for Word {
         let mut fields = f.debug_struct("Gate");
         fields.field("state", &self.state()).field("generation", &self.generation());
         match self.state() {
+            State::Closed if self.is_ramping() => {
+                fields.field("ramping", &true).field("reopens", &self.reopens()).field("since_ms", &self.tick())
+            }
             State::Closed | State::ForcedOpen | State::Disabled => fields.field("since_ms", &self.tick()),
             State::Open => fields.field("reopens", &self.reopens()).field("reopen_at_ms", &self.tick()),
             State::HalfOpen => fields

@@ -98,6 +98,43 @@ fn r07_reopens_stand_still_and_closing_resets_them() {
     assert_eq!(closed.reopens(), 0);
 }
 
+/// What a ramping word does that a plain CLOSED doesn't; all else is CLOSED's.
+#[test]
+fn a_ramping_word_is_closed_and_keeps_what_was_reopened() {
+    let ramping = Word::ramping(GENERATION, 20_000, 2);
+    assert_eq!((ramping.state(), ramping.is_ramping(), ramping.lets_pass()), (State::Closed, true, false));
+    assert_eq!((ramping.generation(), ramping.tick(), ramping.reopens()), (GENERATION, 20_000, 2));
+    assert_eq!((ramping.admit(NOW, RULES), ramping.state_at(NOW)), (Admission::Enter, State::Closed));
+    for state in ALL {
+        let plain = word(state, true);
+        assert!(!plain.is_ramping(), "{state}");
+        assert_eq!(plain.lets_pass(), matches!(state, State::Closed | State::Disabled));
+        let wait = |reopens| u64::from(reopens) * 1_000;
+        assert_eq!((plain.ramped(), plain.relapse(GENERATION, NOW, wait)), (Step::Stale, Step::Stale), "{state}");
+    }
+
+    let half_open = Word::half_open(GENERATION - 1, 2, 1, 1, 30);
+    assert_eq!(half_open.probe_succeeded_to_ramp(GENERATION - 1, NOW, RULES), Step::Move(ramping));
+    assert_eq!(half_open.probe_succeeded_to_ramp(GENERATION, NOW, RULES), Step::Stale);
+    let one = Word::half_open(GENERATION, 2, 1, 0, 30);
+    assert_eq!(one.probe_succeeded_to_ramp(GENERATION, NOW, RULES), one.probe_succeeded(GENERATION, NOW, RULES));
+
+    assert_eq!(ramping.ramped(), Step::Stay(Word::closed(GENERATION, 20_000)));
+    let wait = |reopens| u64::from(reopens) * 1_000;
+    assert_eq!(ramping.relapse(GENERATION, NOW, wait), Step::Move(Word::open(GENERATION + 1, 3, 23_000)));
+    assert_eq!(ramping.relapse(GENERATION - 1, NOW, wait), Step::Stale);
+    let last = Word::ramping(GENERATION, 20_000, 31).relapse(GENERATION, NOW, wait);
+    assert_eq!(last, Step::Move(Word::open(GENERATION + 1, 31, 51_000)));
+    // The plain trip knows of no ramp.
+    assert_eq!(ramping.trip(GENERATION, 5), Step::Move(Word::open(GENERATION + 1, 0, 5)));
+    let later = Now::from_millis(21_000);
+    assert_eq!(ramping.restart(later), Step::Move(Word::ramping(GENERATION + 1, 21_000, 2)));
+    assert_eq!(ramping.forget(later), Step::Move(Word::closed(GENERATION + 1, 21_000)));
+    let forced = ramping.force(State::Disabled, NOW);
+    assert!(matches!(forced, Step::Move(word) if !word.is_ramping() && word.reopens() == 0));
+    assert_eq!(ramping.release(NOW), Step::Stale);
+}
+
 #[test]
 fn r14_an_elapsed_open_shows_as_half_open() {
     for state in ALL {

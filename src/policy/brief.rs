@@ -113,7 +113,7 @@ impl From<&Policy> for Brief {
         let sheds = |priority| policy.share(priority).is_some().into();
         let bits = SHEDS_NORMAL.set(bits, sheds(Priority::Normal));
         let bits = SHEDS_SHEDDABLE.set(bits, sheds(Priority::Sheddable));
-        let bits = CALLS.set(STREAK.set(bits, policy.consecutive_failures.is_some().into()), calls);
+        let bits = CALLS.set(STREAK.set(bits, policy.counts_streaks().into()), calls);
         Self(ADAPTIVE.set(bits, policy.adaptive.is_some().into()) as u32)
     }
 }
@@ -137,6 +137,7 @@ mod tests {
         assert_eq!(brief(policy()), (false, false, Clean::Calls(100)));
         assert_eq!(brief(policy().window(Window::calls(1))), (false, false, Clean::Calls(1)));
         assert_eq!(brief(policy().no_window().consecutive_failures(3)), (false, true, Clean::Nothing));
+        assert_eq!(brief(policy().max_in_flight(9).ramp(second)), (false, true, Clean::Calls(100)));
         assert_eq!(brief(policy().window(Window::time(second))), (false, false, Clean::Time));
         assert_eq!(brief(policy().slow_call(second)), (true, false, Clean::Ask));
         let adaptive = policy().adaptive(crate::Adaptive::gradient());

@@ -181,6 +181,20 @@ pub struct PolicyBuilder {
         )
     )]
     pub(super) adaptive: Option<Option<Adaptive>>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            deserialize_with = "super::file::named::ramp",
+            serialize_with = "super::file::duration::serialize",
+            skip_serializing_if = "Option::is_none"
+        )
+    )]
+    pub(super) ramp: Option<Duration>,
+    #[cfg_attr(
+        feature = "serde",
+        serde(deserialize_with = "super::file::named::ramp_failures", skip_serializing_if = "Option::is_none")
+    )]
+    pub(super) ramp_failures: Option<u32>,
 }
 
 impl PolicyBuilder {
@@ -358,6 +372,28 @@ impl PolicyBuilder {
         self.adaptive = Some(None);
         self
     }
+
+    /// Raises the limit from `max_probes` to the full one over this time after HALF_OPEN closes, so that a target that came back isn't
+    /// flooded. Needs a limit in `max_in_flight`.
+    ///
+    /// The limit is linear in time and exact: `max_probes + (limit - max_probes) × elapsed / ramp`, rounded down, in force for every call
+    /// that starts. Calls that are in flight when it begins, probes among them, are counted in it. It ends with the first admission
+    /// after its time; until then a few failures open the target again, and the wait is longer as after a failed probe: see
+    /// [`ramp_failures`](Self::ramp_failures). What leaves a forced state by hand doesn't ramp.
+    pub fn ramp(mut self, duration: Duration) -> Self {
+        self.ramp = Some(duration);
+        self
+    }
+
+    /// Sets how many failures open the target again while its limit ramps, before `min_calls`: so many in a row; or so many failures or
+    /// slow calls in the window that reach their rate among the calls that are there.
+    ///
+    /// More than one or two, or a target with few failures as always may never get through the ramp: a share `p` of calls that
+    /// fail for other reasons makes three in a row once in `1 / p³` calls, a thousand million for one in a thousand.
+    pub fn ramp_failures(mut self, failures: u32) -> Self {
+        self.ramp_failures = Some(failures);
+        self
+    }
 }
 
 impl From<Policy> for PolicyBuilder {
@@ -390,6 +426,8 @@ impl From<Policy> for PolicyBuilder {
             on_abandon: policy.on_abandon,
             ignored_probes: Some(policy.ignored_probes),
             adaptive: policy.adaptive.map(|rules| Some(Adaptive::from(*rules))),
+            ramp: policy.ramp_ms.map(Duration::from_millis),
+            ramp_failures: policy.ramp_ms.map(|_| policy.ramp_failures),
         }
     }
 }

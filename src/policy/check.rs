@@ -18,6 +18,7 @@ const MAX_PROBES: u32 = 31;
 /// Ticks of an eighth of it are wide enough for their counts; see `stall::bucket`.
 const LEAST_STALL: Duration = Duration::from_millis(50);
 const LONGEST_STALL: Duration = Duration::from_hours(24);
+const RAMP_FAILURES: u32 = 3;
 
 impl PolicyBuilder {
     /// Leaves out what `policy`, which these settings build, has by default: another setting may then move it.
@@ -80,6 +81,7 @@ impl PolicyBuilder {
         let (open_wait_ms, backoff_milli, open_wait_max_ms) = self.waits(jitter_bp)?;
         let default_lease = DEFAULT_LEASE.max(Duration::from_millis(open_wait_ms));
         let lease = within("probe_lease", self.probe_lease.unwrap_or(default_lease), Duration::from_secs(1), YEAR)?;
+        let (ramp_ms, ramp_failures) = self.checked_ramp(limit)?;
         Ok(Policy {
             limit,
             normal_share_bp,
@@ -104,6 +106,8 @@ impl PolicyBuilder {
             on_abandon: self.on_abandon,
             ignored_probes: whole("ignored_probes", self.ignored_probes.unwrap_or(10), 1, 1_000_000)?,
             adaptive: self.adaptive.flatten().map(|adaptive| adaptive.rules(limit)).transpose()?.map(Box::new),
+            ramp_ms,
+            ramp_failures,
         })
     }
 
@@ -134,6 +138,25 @@ impl PolicyBuilder {
             // Both are within their ranges.
             wait => Ok((calls as u16, millis(wait.unwrap_or(DEFAULT_MAX_WAIT)) as u32)),
         }
+    }
+
+    /// The ramp in milliseconds, and the failures that end it.
+    fn checked_ramp(&self, limit: u32) -> Result<(Option<u64>, u32), PolicyError> {
+        let Some(ramp) = self.ramp else {
+            return match self.ramp_failures {
+                Some(failures) => {
+                    Err(PolicyError::new("ramp_failures", failures, "left out, or set together with ramp"))
+                }
+                None => Ok((None, RAMP_FAILURES)),
+            };
+        };
+        let length = within("ramp", ramp, Duration::from_millis(1), Duration::from_hours(24))?;
+        if limit == UNLIMITED {
+            let expected = "left out, or set together with max_in_flight: there is no limit to ramp to";
+            return Err(PolicyError::new("ramp", format!("{ramp:?}"), expected));
+        }
+        let failures = whole("ramp_failures", self.ramp_failures.unwrap_or(RAMP_FAILURES), 1, 1_000)?;
+        Ok((Some(millis(length)), failures))
     }
 
     fn geometry(&self) -> Result<Option<Geometry>, PolicyError> {

@@ -48,6 +48,8 @@ pub(crate) mod named {
         on_abandon: OnAbandon = abandon::deserialize,
         ignored_probes: u32 = Option::deserialize,
         adaptive: Option<Adaptive> = adaptive::deserialize,
+        ramp: Duration = duration::deserialize,
+        ramp_failures: u32 = Option::deserialize,
     }
 }
 

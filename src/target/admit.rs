@@ -237,6 +237,8 @@ impl Words {
         loop {
             let next = if gate.lets_pass() {
                 None
+            } else if gate.is_ramping() && !holds_permit {
+                return (self.admit_ramping(gate, policy, how, time, is_pinned, is_due), None);
             } else {
                 match gate.admit(time.now(), policy.probe_rules()) {
                     Admission::Refuse(refusal) => {
@@ -250,12 +252,7 @@ impl Words {
                 }
             };
             if !holds_permit {
-                let acquired = match policy.share(how.priority) {
-                    Some(share) => self.bulkhead.acquire_within(share, is_due),
-                    None if self.bulkhead.acquire_stashed(thread) => Ok(()),
-                    None => self.bulkhead.acquire_slowly(thread, is_due),
-                };
-                match acquired {
+                match self.take_permit(policy, how, is_due) {
                     Ok(()) => holds_permit = true,
                     Err(bulkhead::Refused::Retired) => return (Answer::RETIRED, None),
                     Err(bulkhead::Refused::Full { limit }) => {
@@ -278,15 +275,63 @@ impl Words {
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,
                 Ok(moved) => {
-                    let change = moved.map(|moved| Change {
-                        moved,
-                        cause: if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired },
-                        evidence: None,
-                        at: time.now(),
-                    });
+                    let cause = if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired };
+                    let change = moved.map(|moved| Change::new(moved, cause, time.now()));
                     return (Token::new(next, true, how.is_async, started()).into(), change);
                 }
             }
+        }
+    }
+}
+
+impl Words {
+    /// Answers under a `gate` whose limit ramps. The end of the ramp is found by whoever asks after it, and what rises with time by
+    /// whoever would be refused.
+    #[cold]
+    #[inline(never)]
+    fn admit_ramping<F: Fn() -> Now>(
+        &self,
+        gate: gate::Word,
+        policy: &Policy,
+        how: Admit,
+        time: &Reading<F>,
+        is_pinned: impl Fn() -> bool,
+        is_due: &mut bool,
+    ) -> Answer {
+        use bulkhead::Refused::{Full, Retired, Shed};
+        let mut taken = self.take_permit(policy, how, is_due);
+        // Another tenant's ramp is none of the caller's business.
+        if matches!(taken, Err(Full { .. } | Shed)) && is_pinned() && self.raise(time.now(), is_due) {
+            taken = self.take_permit(policy, how, is_due);
+        }
+        match taken {
+            Err(Retired) => Answer::RETIRED,
+            Err(Full { limit }) => self.refused(Answer::saturated(limit), is_pinned),
+            Err(Shed) => self.refused(Answer::shed(how.priority), is_pinned),
+            Ok(()) if !is_pinned() => {
+                *is_due |= self.bulkhead.cancel_under_lock(stripe::own());
+                Answer::RETIRED
+            }
+            Ok(()) => {
+                if Self::is_ramp_due(gate, policy, time.now()) {
+                    self.raise(time.now(), is_due);
+                }
+                let started = (how.is_async || policy.times_calls()).then(|| time.now());
+                let token = Token::new(gate, false, how.is_async, started);
+                let token = if policy.stall.is_some() { self.watched(gate, token) } else { token };
+                token.into()
+            }
+        }
+    }
+
+    /// A permit from the whole limit, or from the share that a call may take.
+    #[inline(always)]
+    fn take_permit(&self, policy: &Policy, how: Admit, is_due: &mut bool) -> Result<(), bulkhead::Refused> {
+        let thread = stripe::own();
+        match policy.share(how.priority) {
+            Some(share) => self.bulkhead.acquire_within(share, is_due),
+            None if self.bulkhead.acquire_stashed(thread) => Ok(()),
+            None => self.bulkhead.acquire_slowly(thread, is_due),
         }
     }
 }

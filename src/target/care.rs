@@ -59,7 +59,7 @@ impl Words {
         self.watch_no_more(before, after);
         self.brief.store(Brief::from(after).bits(), SET_BRIEF);
         let generation = self.gate.load().generation();
-        if before.consecutive_failures.is_some() != after.consecutive_failures.is_some() {
+        if before.counts_streaks() != after.counts_streaks() {
             self.streak.succeeded(generation);
         }
         if before.slow_rate_bp.is_some() != after.slow_rate_bp.is_some() {
@@ -76,8 +76,12 @@ impl Words {
     pub fn by_hand(&self, cause: Cause, now: Now, step: impl Fn(gate::Word) -> Step) -> Option<Change> {
         match self.gate.apply(step) {
             Applied::Moved(moved) => {
+                let is_due = moved.from.is_ramping() && !moved.to.is_ramping() && self.leave_ramp(now);
+                if is_due && moved.to.lets_pass() {
+                    self.bulkhead.serve();
+                }
                 self.turn_away(moved);
-                Some(Change { moved, cause, evidence: None, at: now })
+                Some(Change::new(moved, cause, now))
             }
             Applied::Stale | Applied::Stayed => None,
         }
@@ -104,11 +108,12 @@ impl Words {
         }
     }
 
-    /// Whether a failure or slow call is remembered that a fresh target wouldn't have.
+    /// Whether a failure or slow call is remembered, or a ramp under way, that a fresh target wouldn't have.
     #[must_use]
     pub fn holds_evidence(&self, gate: gate::Word, policy: &Policy, now: Now) -> bool {
         let counts = self.window(gate, policy, now).unwrap_or_default();
-        self.streak.count(gate.generation()) > 0 || counts.failures > 0 || counts.slow > 0
+        let ramps = gate.is_ramping() && !Self::is_ramp_due(gate, policy, now);
+        ramps || self.streak.count(gate.generation()) > 0 || counts.failures > 0 || counts.slow > 0
     }
 
     /// Which tenant the words are of.

@@ -15,6 +15,15 @@ use crate::window::lane::Lane;
 use crate::window::ring::{self, Counted, Ring};
 use crate::window::{Counts, Geometry, Recorded, buckets, calls};
 
+/// What an ending says of its target.
+#[derive(Clone, Copy)]
+struct Verdict {
+    outcome: Outcome,
+    slow: bool,
+    /// For a failure: the milliseconds after which the target said to come back; 0 if none.
+    back_in_ms: u64,
+}
+
 impl Words {
     /// What a call's end takes, by a glance at the words: a success on a healthy target next to nothing.
     #[inline(always)]
@@ -78,9 +87,9 @@ impl Words {
             return None;
         }
         let view = policy.geometry?.view(gate, || at)?;
-        let counts = self.ring().judge(&view, sign, |counts| policy.could_meet(0, counts))?;
-        let evidence = Evidence::judge(policy, terms.policy_version, 0, counts)?;
-        self.trip(gate.generation(), policy, evidence, at)
+        let counts = self.ring().judge(&view, sign, |counts| policy.could_meet(gate.is_ramping(), 0, counts))?;
+        let evidence = Evidence::judge(policy, terms.policy_version, gate.is_ramping(), 0, counts)?;
+        self.trip(gate.generation(), policy, evidence, 0, at)
     }
 
     /// The window of time as the calling thread meets it.
@@ -124,15 +133,17 @@ impl Words {
         let outcome = outcome(ending, token.is_async(), silent, terms.policy);
         let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
             && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran().is_some_and(|ran| ran >= slow_call));
+        let back_in_ms = if outcome == Outcome::Failure { signs.back_in_ms } else { 0 };
+        let verdict = Verdict { outcome, slow, back_in_ms };
         let gate = self.gate.load();
         let (settled, change) = if gate.generation() != token.generation() {
             (Settled::Stale, None)
         } else if token.is_probe() {
-            self.probe_ended(token.generation(), outcome, ending, slow, terms.policy, time)
+            self.probe_ended(token.generation(), verdict, ending, terms.policy, time)
         } else if outcome == Outcome::Ignored || gate.state() != State::Closed {
             (Settled::Recorded, None)
         } else {
-            self.call_ended(gate, before, outcome == Outcome::Failure, slow, terms, time)
+            self.call_ended(gate, before, verdict, terms, time)
         };
         self.count(settled, ending, slow);
         if terms.policy.adaptive.is_some()
@@ -188,12 +199,11 @@ impl Words {
         &self,
         gate: gate::Word,
         before: clean::Word,
-        failed: bool,
-        slow: bool,
+        Verdict { outcome, slow, back_in_ms }: Verdict,
         terms: Terms<'_>,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
-        let (policy, generation) = (terms.policy, gate.generation());
+        let (policy, generation, failed) = (terms.policy, gate.generation(), outcome == Outcome::Failure);
         let view = policy.geometry.and_then(|geometry| geometry.view(gate, || time.now()));
         let recorded = match &view {
             Some(view) => self.ring().record(view, failed, slow, &self.gate).map(|()| Counts::default()),
@@ -201,7 +211,7 @@ impl Words {
         };
         let Recorded::Counted(counts) = recorded else { return (Settled::Stale, None) };
         let mut streak = 0;
-        if policy.consecutive_failures.is_some() {
+        if policy.counts_streaks() {
             if failed {
                 match self.streak.failed(generation, &self.gate) {
                     Recorded::Counted(length) => streak = length,
@@ -213,15 +223,18 @@ impl Words {
                 self.streak.succeeded(generation);
             }
         }
+        let ramping = gate.is_ramping();
         let counts = match &view {
-            Some(view) => self.ring().look(view, |counts| policy.could_meet(streak, counts)).unwrap_or_default(),
+            Some(view) => {
+                self.ring().look(view, |counts| policy.could_meet(ramping, streak, counts)).unwrap_or_default()
+            }
             None => counts,
         };
         if streak == 0 && counts.failures == 0 && counts.slow == 0 {
             return (Settled::Recorded, None);
         }
-        let change = Evidence::judge(policy, terms.policy_version, streak, counts)
-            .and_then(|evidence| self.trip(generation, policy, evidence, time.now()));
+        let change = Evidence::judge(policy, terms.policy_version, ramping, streak, counts)
+            .and_then(|evidence| self.trip(generation, policy, evidence, back_in_ms, time.now()));
         (Settled::Recorded, change)
     }
 
@@ -272,7 +285,7 @@ impl Words {
             let counts = Counts { calls: calls.into(), failures: failures.into(), slow: 0 };
             if window == calls::Word::clean(generation, size) {
                 self.clean.set(before, Sign::Clean, generation, size);
-            } else if calls == size && !policy.could_meet(0, counts) {
+            } else if calls == size && !policy.could_meet(false, 0, counts) {
                 self.clean.set(before, Sign::Calm, generation, size);
             }
         }
@@ -281,8 +294,15 @@ impl Words {
 
     #[cold]
     #[inline(never)]
-    fn trip(&self, generation: u32, policy: &Policy, evidence: Box<Evidence>, now: Now) -> Option<Change> {
-        let change = self.trip_under_lock(generation, policy, evidence, now)?;
+    fn trip(
+        &self,
+        generation: u32,
+        policy: &Policy,
+        evidence: Box<Evidence>,
+        back_in_ms: u64,
+        now: Now,
+    ) -> Option<Change> {
+        let change = self.trip_under_lock(generation, policy, evidence, back_in_ms, now)?;
         self.turn_away(change.moved);
         Some(change)
     }
@@ -293,12 +313,26 @@ impl Words {
         generation: u32,
         policy: &Policy,
         evidence: Box<Evidence>,
+        back_in_ms: u64,
         now: Now,
     ) -> Option<Change> {
-        let reopen_at = now.tick_after(policy.wait_ms(0, self.draw(generation)));
-        match self.gate.apply(|word| word.trip(generation, reopen_at)) {
+        let wait = |reopens| policy.wait_at_least_ms(back_in_ms, reopens, self.draw(generation));
+        let applied = self.gate.apply(|word| {
+            if word.is_ramping() {
+                word.relapse(generation, now, wait)
+            } else {
+                word.trip(generation, now.tick_after(wait(0)))
+            }
+        });
+        match applied {
             Applied::Moved(moved) => {
-                Some(Change { moved, cause: Cause::from(evidence.rule()), evidence: Some(evidence), at: now })
+                if moved.from.is_ramping() {
+                    // Nobody is to be served: whoever waits is turned away.
+                    let _ = self.leave_ramp(now);
+                }
+                let cause = Cause::from(evidence.rule());
+                let evidence = Some(evidence);
+                Some(Change { evidence, asked_ms: back_in_ms, ..Change::new(moved, cause, now) })
             }
             // Another outcome tripped on the same window: its report is the only one.
             Applied::Stale | Applied::Stayed => None,
@@ -308,9 +342,8 @@ impl Words {
     fn probe_ended<F: Fn() -> Now>(
         &self,
         generation: u32,
-        outcome: Outcome,
+        Verdict { outcome, slow, back_in_ms }: Verdict,
         ending: Ending,
-        slow: bool,
         policy: &Policy,
         time: &Reading<F>,
     ) -> (Settled, Option<Change>) {
@@ -333,14 +366,19 @@ impl Words {
                 rare.ignored.succeeded(generation);
             }
             let begins = self.beginning(now);
-            (self.gate.apply(|word| word.probe_succeeded(generation, begins, rules)), Cause::ProbesSucceeded)
+            let applied = if policy.ramp_ms.is_some() {
+                self.probe_succeeded_to_ramp(generation, begins, now, policy)
+            } else {
+                self.gate.apply(|word| word.probe_succeeded(generation, begins, rules))
+            };
+            (applied, Cause::ProbesSucceeded)
         } else {
-            let wait = |reopens| policy.wait_ms(reopens, self.draw(generation));
+            let wait = |reopens| policy.wait_at_least_ms(back_in_ms, reopens, self.draw(generation));
             let cause = if outcome == Outcome::Failure { Cause::ProbeFailed } else { Cause::ProbeSlow };
             (self.gate.apply(|word| word.probe_failed(generation, now, wait)), cause)
         };
         let change = match applied {
-            Applied::Moved(moved) => Some(Change { moved, cause, evidence: None, at: now }),
+            Applied::Moved(moved) => Some(Change { asked_ms: back_in_ms, ..Change::new(moved, cause, now) }),
             Applied::Stale | Applied::Stayed => None,
         };
         (settled(applied), change)

@@ -134,12 +134,12 @@ impl Words {
         let gate = self.gate.load();
         let stalled = self.stalled(gate, now);
         let known = || {
-            let streak = policy.consecutive_failures.map_or(0, |_| self.streak.count(gate.generation()));
+            let streak = if policy.counts_streaks() { self.streak.count(gate.generation()) } else { 0 };
             (streak, self.window(gate, policy, now).unwrap_or_default())
         };
-        let limit = self.bulkhead.limit();
+        let limit = self.limits(now).now;
         let evidence = Evidence::judge_stalled(policy, policy_version, (stalled, limit), known)?;
-        self.trip_under_lock(gate.generation(), policy, evidence, now)
+        self.trip_under_lock(gate.generation(), policy, evidence, 0, now)
     }
 
     /// Notes that this stripe's callers needn't judge again in this tick.

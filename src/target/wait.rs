@@ -1,7 +1,8 @@
 //! Waiting for a permit: asking with a place in the queue, and what comes of it.
 //!
 //! Only where nothing but a permit is missing: in CLOSED and DISABLED. In every other state the answer doesn't hang on one, and is
-//! given at once. Whoever waited decides by the gate as it is then, with the permit in hand or, if he was turned away, without.
+//! given at once. While the limit ramps as well: nothing but an admission raises it, so that who waits might sleep past a raise that time
+//! alone brings. Whoever waited decides by the gate as it is then, with the permit in hand or, if he was turned away, without.
 
 use std::task::Waker;
 
@@ -48,6 +49,14 @@ impl Words {
         if let Some((answer, change)) = self.judge_first(terms, time) {
             self.turn_away(change.moved);
             return Asked::Answered((answer, Some(change)));
+        }
+        let gate = self.gate.load();
+        if gate.is_ramping() && Self::is_ramp_due(gate, policy, time.now()) {
+            let mut is_due = false;
+            self.raise(time.now(), &mut is_due);
+            if is_due {
+                self.bulkhead.serve();
+            }
         }
         let answer = |answer| Asked::Answered((answer, None));
         let after_all = |holds_permit| Asked::Answered(self.admit_after(holds_permit, policy, how, time));
@@ -134,9 +143,10 @@ impl Words {
         answered
     }
 
-    /// After a transition: nobody waits at a gate that lets no call pass. The caller holds no lock then.
+    /// After a transition: nobody waits at a gate that lets no call pass. The caller holds no lock then. One that ramps comes from states
+    /// where nobody waits.
     pub(crate) fn turn_away(&self, moved: Moved) {
-        if !moved.to.lets_pass() {
+        if !moved.to.lets_pass() && !moved.to.is_ramping() {
             self.bulkhead.turn_away();
         }
     }

@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::classify::GrpcClassifier;
-use super::{RequestHeld, RequestPermit};
+use super::{RequestHeld, RequestPermit, come_back};
 use crate::engine::Key;
 use crate::outcome::Outcome;
 
@@ -108,10 +108,13 @@ impl<K: Key> Guard<K> {
     }
 
     fn frame<D>(&mut self, frame: &Frame<D>) {
-        let Self::Pending { judged, .. } = self else { return };
+        let Self::Pending { judged, permit } = self else { return };
         let Judged::Trailers(classifier) = *judged else { return };
         if let Some(trailers) = frame.trailers_ref() {
             let outcome = classifier.judge(trailers).unwrap_or(Outcome::Failure);
+            if outcome == Outcome::Failure {
+                come_back::grpc(trailers).into_iter().for_each(|wait| permit.note_retry_after(wait));
+            }
             self.settle(|_| outcome);
         }
     }

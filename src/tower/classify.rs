@@ -9,6 +9,7 @@ use http_body::Body;
 
 use super::RequestPermit;
 use super::body::{GuardedBody, Judged};
+use super::come_back;
 use crate::engine::Key;
 use crate::outcome::Outcome;
 
@@ -56,7 +57,7 @@ type IsStream = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
 
 /// Judges HTTP responses: 5xx and errors are failures, 429 as set, everything else is a success once its body has ended.
 ///
-/// A failure is judged at the headers. An error is a failure whatever it is: no connection, no answer in time, an answer that can't be read.
+/// A failure is judged at the headers, with their `Retry-After`. An error is a failure whatever it is: no connection, no answer in time, an answer that can't be read.
 #[derive(Clone)]
 pub struct HttpClassifier {
     too_many_requests: Outcome,
@@ -114,7 +115,7 @@ impl fmt::Debug for HttpClassifier {
 impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for HttpClassifier {
     type Response = Response<GuardedBody<B, K>>;
 
-    fn settle(&self, permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
+    fn settle(&self, mut permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
         let (parts, body) = match result {
             Ok(response) => response.into_parts(),
             Err(error) => {
@@ -123,6 +124,9 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for HttpClassifier {
             }
         };
         let outcome = self.judge(parts.status);
+        if outcome == Outcome::Failure {
+            come_back::http(&parts.headers).into_iter().for_each(|wait| permit.note_retry_after(wait));
+        }
         // Nothing in a body can mend a failure, and who retries drops it unread.
         let now = outcome == Outcome::Failure || permit.is_probe() || (self.is_stream)(&parts);
         let judged = if now { Judged::Headers(outcome) } else { Judged::End(outcome) };
@@ -151,7 +155,7 @@ fn guarded<B: Body, K: Key>(
 ///
 /// Failures are the codes that speak of the target: unknown (2), deadline exceeded (4), resource exhausted (8, as set), internal (13),
 /// unavailable (14), data loss (15), and a body that ends without a status. Cancelled (1) is no evidence. All others
-/// are answers. A probe is judged at its headers if they carry the status, else at its trailers: headers without one promise nothing.
+/// are answers. When to come back is read from `grpc-retry-pushback-ms` and `google.rpc.RetryInfo`. A probe is judged at its headers if they carry the status, else at its trailers: headers without one promise nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct GrpcClassifier {
     resource_exhausted: Outcome,
@@ -194,7 +198,7 @@ impl GrpcClassifier {
 impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for GrpcClassifier {
     type Response = Response<GuardedBody<B, K>>;
 
-    fn settle(&self, permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
+    fn settle(&self, mut permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
         let (parts, body) = match result {
             Ok(response) => response.into_parts(),
             Err(error) => {
@@ -208,6 +212,10 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for GrpcClassifier {
             // Not gRPC at all, but a proxy's answer.
             None => Judged::Headers(HttpClassifier::new().judge(parts.status)),
         };
+        if matches!(judged, Judged::Headers(Outcome::Failure)) {
+            let wait = come_back::grpc(&parts.headers).or_else(|| come_back::http(&parts.headers));
+            wait.into_iter().for_each(|wait| permit.note_retry_after(wait));
+        }
         Ok(guarded(parts, body, permit, judged))
     }
 }

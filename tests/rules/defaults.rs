@@ -84,6 +84,8 @@ fn r18_the_table_in_the_docs_says_what_the_code_does() {
     same(Policy::builder().ignored_probes(10));
     assert_eq!(row("adaptive"), ("none", "a limit that follows latency, see [`Adaptive`](crate::Adaptive); or none"));
     same(Policy::builder().no_adaptive());
+    assert_eq!(row("ramp"), ("none", "1 ms to 24 h, with a limit in `max_in_flight`"));
+    assert_eq!(row("ramp_failures"), ("3, once `ramp` is set", "1 to 1,000 failures"));
     assert!(table.is_empty(), "rows that this test doesn't know: {table:?}");
 }
 
@@ -99,6 +101,8 @@ fn r18_defaults_that_depend_on_other_settings() {
     equal(p().open_wait(ms(10_001)), p().open_wait(ms(10_001)).probe_lease(secs(11)));
     equal(p().open_wait(secs(90)).jitter(0.0), p().open_wait(secs(90)).jitter(0.0).open_wait_max(secs(90)));
     equal(p().backoff(1.0).jitter(0.0), p().backoff(1.0).jitter(0.0).open_wait_max(secs(5)));
+    let ramp = || p().max_in_flight(9).ramp(secs(1));
+    equal(ramp(), ramp().ramp_failures(3));
     // 5 s grown 31 times by 1.01, as far as it gets without jitter.
     let reach = p().backoff(1.01).jitter(0.0).build().unwrap().wait(31, u64::MAX);
     assert!(reach > secs(6) && reach < secs(7), "{reach:?}");

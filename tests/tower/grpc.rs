@@ -147,3 +147,36 @@ fn a_probe_is_judged_by_its_status_not_by_its_headers() {
         assert_eq!((rig.snapshot().state, rig.snapshot().probes_in_flight), (state, 0), "code {code}");
     }
 }
+
+#[test]
+fn a_status_that_says_when_to_come_back_is_believed_in_headers_and_trailers() {
+    // google.rpc.Status { code: 14, details: [RetryInfo { retry_delay: 90 s }] }
+    // The same under the name of google.rpc.ErrorInfo, without padding.
+    let details = "CA4aMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLkVycm9ySW5mbxIECgIIWg";
+    let info = "CA4aMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIWg==";
+    for (name, value, expected) in [
+        ("grpc-retry-pushback-ms", "70000", 70),
+        ("grpc-retry-pushback-ms", "-1", 30),
+        ("grpc-status-details-bin", info, 90),
+        ("grpc-status-details-bin", details, 30),
+        ("retry-after", "80", 80),
+    ] {
+        let rig = Rig::new(textbook());
+        for _ in 0..4 {
+            drop(get(&rig, GrpcClassifier::new(), answer(200, &[("grpc-status", "14")], Script::new([]))));
+        }
+        let pairs = [("grpc-status", "14"), (name, value)];
+        drop(get(&rig, GrpcClassifier::new(), answer(200, &pairs, Script::new([]))));
+        assert_eq!(rig.snapshot().reopen_in, Some(secs(expected)), "{name}: {value} in headers");
+        if name == "retry-after" {
+            continue; // HTTP's, and no trailer.
+        }
+        let rig = Rig::new(textbook());
+        for _ in 0..5 {
+            let steps = [Step::Trailers(headers(&pairs))];
+            let mut body = get(&rig, GrpcClassifier::new(), answer(200, &[], Script::new(steps)));
+            while next(&mut body) != Seen::End {}
+        }
+        assert_eq!(rig.snapshot().reopen_in, Some(secs(expected)), "{name}: {value} in trailers");
+    }
+}

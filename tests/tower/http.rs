@@ -9,7 +9,7 @@ use portcullis::{Outcome, State};
 use tower::{Service, service_fn};
 
 use super::support::{Answers, Rig, answer, now, request};
-use crate::common::textbook;
+use crate::common::{secs, textbook};
 
 type Nothing = Empty<std::io::Cursor<&'static [u8]>>;
 
@@ -85,4 +85,23 @@ fn headers_extensions_and_version_go_through() {
     let response = now(service.call(request())).unwrap();
     assert_eq!((response.status(), response.version()), (StatusCode::NO_CONTENT, http::Version::HTTP_2));
     assert_eq!((&response.headers()["x-one"], response.extensions().get::<u8>()), (&"1".parse().unwrap(), Some(&42)));
+}
+
+#[test]
+fn retry_after_of_the_failure_that_opens_is_believed() {
+    let answers = |said: &'static str| {
+        let answer = move |status| answer(status, &[("retry-after", said)], Nothing::new());
+        Answers::new([answer(503), answer(503), answer(503), answer(503), answer(429)])
+    };
+    let wait = |classifier: HttpClassifier, said| {
+        let rig = Rig::new(textbook());
+        let mut service = rig.guard(classifier, answers(said));
+        (0..5).for_each(|_| drop(now(service.call(request())).unwrap()));
+        rig.snapshot().reopen_in
+    };
+    assert_eq!(wait(HttpClassifier::new(), "70"), Some(secs(70)));
+    assert_eq!(wait(HttpClassifier::new(), "7000"), Some(secs(300)));
+    assert_eq!(wait(HttpClassifier::new(), "later"), Some(secs(30)));
+    // A 429 that is a success says nothing of when to come back; it completes the five calls that are judged.
+    assert_eq!(wait(HttpClassifier::new().too_many_requests(Outcome::Success), "70"), Some(secs(30)));
 }

@@ -38,6 +38,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("on_abandon", "\"ignore\", \"failure\" or { failure_after = \"500ms\" }"),
     ("ignored_probes", "a whole number from 1 to 1000000"),
     ("adaptive", "{ algorithm = \"gradient\" }, { algorithm = \"aimd\", latency = \"200ms\" } or \"none\""),
+    ("ramp", "a duration from \"1ms\" to \"24h\""),
+    ("ramp_failures", "a whole number from 1 to 1000"),
 ];
 
 /// Reports the fields of a table that are unknown or can't be read, and returns those of the policy.

@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use oracle::{Case, Draft, Grip, Op, Patience, Span, Verdict};
-use proptest::array::uniform23;
+use proptest::array::uniform25;
 use proptest::prelude::*;
 
 /// Operations of one case, at most.
@@ -10,7 +10,7 @@ const MOST: usize = 400;
 
 fn draft() -> impl Strategy<Value = Draft> {
     // As long as a draft, so that every byte shrinks by itself.
-    uniform23(any::<u8>()).prop_map(|bytes| Draft::arbitrary(&mut Unstructured::new(&bytes)).unwrap_or_default())
+    uniform25(any::<u8>()).prop_map(|bytes| Draft::arbitrary(&mut Unstructured::new(&bytes)).unwrap_or_default())
 }
 
 fn key() -> impl Strategy<Value = u8> {
@@ -44,6 +44,7 @@ fn op() -> impl Strategy<Value = Op> {
         30 => (key(), grip(), any::<bool>())
             .prop_map(|(key, grip, is_sheddable)| Op::AdmitBelow { key, grip, is_sheddable }),
         70 => (which(), verdict()).prop_map(|(permit, verdict)| Op::Settle { permit, verdict }),
+        6 => (which(), any::<u8>()).prop_map(|(permit, seconds)| Op::ComeBack { permit, seconds }),
         10 => which().prop_map(|permit| Op::Drop { permit }),
         1 => which().prop_map(|permit| Op::Forget { permit }),
         6 => which().prop_map(|permit| Op::Panic { permit }),

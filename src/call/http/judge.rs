@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode};
 
 use super::super::verdict::Again;
 use super::super::{CODE_HEADER, IDEMPOTENCY_KEY};
+use crate::tower::come_back;
 
 /// Whether another attempt might do better than this response.
 ///
@@ -32,15 +33,11 @@ pub fn judge_response(status: StatusCode, headers: &HeaderMap) -> Again {
     retry_after(headers, SystemTime::now()).map_or(Again::Yes, Again::After)
 }
 
-/// The wait that `Retry-After` asks for: seconds, or a date against `now`, the one place where wall time counts.
+/// The wait that `Retry-After` asks for: seconds, or a date against the answer's own `Date`, or against `now` if it has none: the one place where
+/// wall time counts. Zero if the date has passed.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-    }
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
+    come_back::retry_after(headers, now)
 }
 
 /// Whether a request may be made twice: its method says so, or its caller by an `Idempotency-Key`.
