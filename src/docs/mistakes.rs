@@ -145,4 +145,5 @@
 //! - Wrong: 0 of 100 callers got the last good answer in the outage
 //! - Right: a drill of 5 calls found 5 without one; mended, 100 of 100 got it
 //!
-//! `fallback_never_exercised`. A drill is [`force_open`](crate::Engine::force_open), a look at `fallback_failed`, and [`release`](crate::Engine::release), on a schedule.
+//! `fallback_never_exercised`. A drill is [`force_open`](crate::Engine::force_open), a look at `fallback_failed`, and [`release`](crate::Engine::release), on a schedule;
+//! with the gateway `portcullis drill`.

@@ -101,4 +101,5 @@
 //!
 //! Failing open is never silent: answers are marked (`x-portcullis-fallback`, `Answer::fallback`), counted (`fallback_value`, `fallback_function`,
 //! `fallback_stale`), and a fallback that fails is counted and said, too (`fallback_failed`). Exercise it: force the target open for some seconds on a
-//! schedule ([`force_open`](crate::Engine::force_open), [`release`](crate::Engine::release)), and look at what callers got.
+//! schedule ([`force_open`](crate::Engine::force_open), [`release`](crate::Engine::release); with the gateway `portcullis drill`), and look at what
+//! callers got.
