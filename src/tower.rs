@@ -17,6 +17,9 @@
 //! - Two of these layers around one service are two breakers in a row: the inner one's refusals are errors to the outer. Let the outer's
 //!   classifier ignore [`Error::Rejected`], or both wait for each other's probes.
 //!
+//! Requests are critical unless [`AdmissionLayer::priority`] says otherwise, and none of them waits for a permit: the decision is made in `call`. Where
+//! critical ones should, see [`Engine::admit_waiting`](crate::Engine::admit_waiting) or, with the feature `call`, `call::CallLayer`.
+//!
 //! Through the layer a call allocates what the inner service allocates, and nothing else.
 
 mod body;
@@ -26,6 +29,7 @@ mod error;
 mod future;
 mod key;
 mod layer;
+mod priority;
 mod respond;
 mod retry_info;
 mod service;
@@ -36,6 +40,7 @@ pub use error::Error;
 pub use future::AdmissionFuture;
 pub use key::{ByAuthority, KeyFor};
 pub use layer::AdmissionLayer;
+pub use priority::{AllCritical, PRIORITY_HEADER, PriorityFor, requested_priority};
 pub use respond::{CODE_HEADER, respond, respond_grpc};
 #[cfg(feature = "call")]
 pub(crate) use respond::{grpc, json};

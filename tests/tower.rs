@@ -9,6 +9,7 @@ mod tower {
     mod grpc;
     mod http;
     mod keys;
+    mod priorities;
     mod respond;
     mod service;
     mod stack;

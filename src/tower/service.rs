@@ -10,29 +10,33 @@ use super::classify::Classify;
 use super::error::Error;
 use super::future::AdmissionFuture;
 use super::key::KeyFor;
+use super::priority::{AllCritical, PriorityFor};
 use crate::engine::{Engine, Key};
+use crate::priority::Admit;
 
 /// A service whose requests are admitted first and settled after; see [`AdmissionLayer`](super::AdmissionLayer).
 #[derive(Clone)]
-pub struct Admission<S, F, C, K: Key = String> {
+pub struct Admission<S, F, C, K: Key = String, P = AllCritical> {
     inner: S,
     engine: Arc<Engine<K>>,
     key: F,
     classifier: C,
+    priority: P,
 }
 
-impl<S, F, C, K: Key> Admission<S, F, C, K> {
-    pub(super) fn new(inner: S, engine: Arc<Engine<K>>, key: F, classifier: C) -> Self {
-        Self { inner, engine, key, classifier }
+impl<S, F, C, K: Key, P> Admission<S, F, C, K, P> {
+    pub(super) fn new(inner: S, engine: Arc<Engine<K>>, key: F, classifier: C, priority: P) -> Self {
+        Self { inner, engine, key, classifier, priority }
     }
 }
 
-impl<S, F, C, K, Req> Service<Req> for Admission<S, F, C, K>
+impl<S, F, C, K, P, Req> Service<Req> for Admission<S, F, C, K, P>
 where
     S: Service<Req> + Clone,
     F: KeyFor<Req, K>,
     C: Classify<S::Response, S::Error, K> + Clone,
     K: Key + Clone,
+    P: PriorityFor<Req>,
 {
     type Response = C::Response;
     type Error = Error<S::Error>;
@@ -44,14 +48,15 @@ where
     }
 
     fn call(&mut self, request: Req) -> Self::Future {
-        match self.engine.admit_async(&self.key.key(&request)) {
+        let how = Admit::from(self.priority.priority(&request)).may_be_dropped();
+        match self.engine.admit_owned_with(&self.key.key(&request), how) {
             Err(rejection) => AdmissionFuture::rejected(rejection),
             Ok(permit) => AdmissionFuture::admitted(permit, self.inner.clone(), request, self.classifier.clone()),
         }
     }
 }
 
-impl<S: fmt::Debug, F, C: fmt::Debug, K: Key> fmt::Debug for Admission<S, F, C, K> {
+impl<S: fmt::Debug, F, C: fmt::Debug, K: Key, P> fmt::Debug for Admission<S, F, C, K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("Admission");
         fields.field("inner", &self.inner).field("classifier", &self.classifier).finish_non_exhaustive()
