@@ -19,6 +19,9 @@
 //!   own, shorter one: every open period costs its callers one, and 42 targets that are down at 250 ms each cost a worker 84 % of its time
 //!   at an open wait of 2 s (42 × 250 ms of 12.5 s), at 50 ms half: `targets × probe_timeout / (targets × probe_timeout + open_wait)`.
 //! - **Admission**: each attempt is admitted and settled by itself. A refusal (`E904`, `E905`) is never tried again: it says when to come back.
+//!   Calls below critical stop at their share of the limit ([`Typed::priority`], [`CallLayer::priority`]). A critical one waits for its permit where the
+//!   engine's policy has `max_waiting`: for `max_wait`, but no longer than leaves its whole timeout before the deadline. So a declared deadline must hold the
+//!   worst case and `max_wait`; a caller's own, that is shorter, shortens the wait.
 //! - **Retry**: only what does no harm twice, after an exponential wait with full jitter, and not before the target's own `Retry-After`. All
 //!   retries of a target together are a share of its calls (`retry_budget`), or a few per second where there are few calls
 //!   (`retry_floor`), counted exactly over `retry_memory`. A business error is never tried again, nor any 4xx; nothing is tried that couldn't take its

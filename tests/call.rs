@@ -15,6 +15,7 @@ mod call {
     mod layer;
     mod outage;
     mod policy;
+    mod priorities;
     mod replay;
     mod respond;
     mod retries;

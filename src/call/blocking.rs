@@ -29,6 +29,9 @@ impl Sleep for ThreadSleep {
     }
 }
 
+/// No attempt, and none to come.
+const FINAL: Verdict = Verdict::failure().again(Again::No);
+
 impl<K, Q> Typed<'_, K, Q>
 where
     K: Key + Borrow<Q>,
@@ -36,7 +39,7 @@ where
 {
     /// Runs the call on this thread: a value is a success, an error a failure worth another attempt.
     ///
-    /// Admission, retries, budget, deadline and fallback are as in [`run`](Self::run). The timeout is the client's own: nothing can take a
+    /// Admission, with the wait of a critical call, retries, budget, deadline and fallback are as in [`run`](Self::run). The timeout is the client's own: nothing can take a
     /// thread out of a blocking read, and a second thread that gives up waiting for it would leave it there, holding its socket while its
     /// permit says that nothing is in flight. So give the client [`Attempt::timeout`], which is what is left of the deadline if that is less,
     /// and let its error be a failure, with the code `E901` if it tells timeouts from others. A client that has none is bounded by nothing here, and a hung target then shows in the bulkhead only.
@@ -60,7 +63,7 @@ where
         sleep: &impl Sleep,
         mut start: impl FnMut(Attempt) -> Result<T, E>,
     ) -> Result<Answer<T>, CallError<E>> {
-        let Self { caller, key, is_idempotent, left, scope } = self;
+        let Self { caller, key, priority, is_idempotent, left, scope } = self;
         let (engine, lane) = (caller.engine(), caller.lane(key));
         let mut plan = Plan::new(Arc::clone(&lane), left, is_idempotent, caller.seed());
         let is_over = || scope.as_deref().is_some_and(|is_over| is_over());
@@ -69,26 +72,30 @@ where
         let mut previous = None;
         // In the order of `order.rs`; only what waits is different.
         let ended = loop {
-            let elapsed = engine.now().saturating_sub(started);
-            let (answer, cause, verdict) = match plan.left(elapsed) {
-                None => (None, Cause::Deadline { on_arrival: plan.made == 0 }, Verdict::failure().again(Again::No)),
-                Some(left) => match engine.admit(key) {
-                    Err(rejection) => (None, Cause::Rejected(rejection), Verdict::failure().again(Again::No)),
-                    Ok(permit) => {
-                        let (attempt, _) = plan.begin(left, permit.is_probe(), engine.now());
-                        let result = start(attempt);
-                        let verdict = if result.is_err() && is_over() { Verdict::ignored() } else { judge(&result) };
-                        permit.settle(verdict.outcome);
-                        if result.is_err() && verdict.code == "E901" {
-                            plan.timed_out(attempt);
-                        }
-                        match result {
-                            Err(error) => (None, Cause::Failed(error), verdict),
-                            Ok(answer) if verdict.is_good() => break Ended::Good(answer, plan.made),
-                            Ok(answer) => (Some(answer), Cause::Answered { status: verdict.status }, verdict),
-                        }
+            let left = |plan: &Plan| plan.left(engine.now().saturating_sub(started));
+            let asked = left(&plan).map(|left| engine.admit_blocking(key, priority, plan.patience(left)));
+            // What is left after the wait for a permit.
+            let (answer, cause, verdict) = match (asked, left(&plan)) {
+                (None, _) => (None, Cause::Deadline { on_arrival: plan.made == 0 }, FINAL),
+                (Some(Err(rejection)), _) => (None, Cause::Rejected(rejection), FINAL),
+                (Some(Ok(permit)), None) => {
+                    permit.ignore();
+                    (None, Cause::Deadline { on_arrival: false }, FINAL)
+                }
+                (Some(Ok(permit)), Some(left)) => {
+                    let (attempt, _) = plan.begin(left, permit.is_probe(), engine.now());
+                    let result = start(attempt);
+                    let verdict = if result.is_err() && is_over() { Verdict::ignored() } else { judge(&result) };
+                    permit.settle(verdict.outcome);
+                    if result.is_err() && verdict.code == "E901" {
+                        plan.timed_out(attempt);
                     }
-                },
+                    match result {
+                        Err(error) => (None, Cause::Failed(error), verdict),
+                        Ok(answer) if verdict.is_good() => break Ended::Good(answer, plan.made),
+                        Ok(answer) => (Some(answer), Cause::Answered { status: verdict.status }, verdict),
+                    }
+                }
             };
             match plan.next(engine.now().saturating_sub(started), verdict.again, true, engine.now()) {
                 Ok(wait) => {

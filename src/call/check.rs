@@ -88,11 +88,12 @@ impl CallPolicy {
     ///
     /// # Errors
     ///
-    /// [`PolicyError`] if a probe would lose its slot while its call may still run: `probe_lease` must be longer than `probe_timeout`.
+    /// [`PolicyError`] if a probe would lose its slot while its call may still run: `probe_lease` must be longer than `probe_timeout`. Or if a call
+    /// that waits for its permit as long as it may, `max_wait`, couldn't be made as often as it may before the `deadline`.
     pub fn check_with(&self, engine: &Policy) -> Result<(), PolicyError> {
         let (lease, timeout) = (engine.probe_lease(), self.probe_timeout());
         if lease > timeout {
-            return Ok(());
+            return self.leaves_room_for(engine);
         }
         let field = if self.probe_timeout.is_some() { "probe_timeout" } else { "timeout" };
         Err(PolicyError::new(
@@ -100,6 +101,24 @@ impl CallPolicy {
             shown(timeout),
             format!("shorter than the engine's probe_lease of {}", shown(lease)),
         ))
+    }
+}
+
+impl CallPolicy {
+    /// Calls that wait longer than the deadline leaves them end in a refusal that nobody who reads `max_wait` expects.
+    fn leaves_room_for(&self, engine: &Policy) -> Result<(), PolicyError> {
+        let wait = engine.max_wait();
+        match self.deadline {
+            Some(deadline) if engine.max_waiting() > 0 && deadline < self.worst_case() + wait => {
+                let (wait, all) = (shown(wait), shown(self.worst_case() + wait));
+                let expected = format!(
+                    "at least the engine's max_wait and the worst case: {wait} + {} = {all}",
+                    shown(self.worst_case())
+                );
+                Err(PolicyError::new("deadline", shown(deadline), expected))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

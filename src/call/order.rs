@@ -22,6 +22,8 @@ use super::error::{CallError, Cause, GaveUp};
 use super::plan::{Attempt, Plan};
 use super::verdict::{Again, Verdict};
 use crate::engine::{Engine, Key};
+use crate::priority::{Admit, Priority};
+use crate::rejection::Rejection;
 use crate::tower::RequestPermit;
 
 /// What one kind of call does itself.
@@ -68,6 +70,7 @@ pub(super) trait Steps<K: Key> {
 pub(super) struct Call<'a, K: Key, Q: ?Sized> {
     pub(super) engine: &'a Arc<Engine<K>>,
     pub(super) key: &'a Q,
+    pub(super) priority: Priority,
     pub(super) plan: Plan,
     /// Whether the caller's own scope has ended; an error is its doing then, not the target's.
     pub(super) scope: Option<&'a (dyn Fn() -> bool + Send + Sync)>,
@@ -164,10 +167,34 @@ where
     S: Steps<K>,
 {
     let Some(left) = call.plan.left(call.started.elapsed()) else { return Tried::past_the_deadline() };
-    match call.engine.admit_async(call.key) {
-        Ok(permit) => timeout(call, steps, permit, left).await,
-        Err(rejection) => Tried::without_answer(Cause::Rejected(rejection), Verdict::failure().again(Again::No)),
+    let permit = match permit(call, left).await {
+        Ok(permit) => permit,
+        Err(rejection) => {
+            return Tried::without_answer(Cause::Rejected(rejection), Verdict::failure().again(Again::No));
+        }
+    };
+    // The wait for it took its time.
+    match call.plan.left(call.started.elapsed()) {
+        Some(left) => timeout(call, steps, permit, left).await,
+        None => {
+            permit.ignore();
+            Tried::past_the_deadline()
+        }
     }
+}
+
+/// A permit at once; or, for a critical call whose engine's policy lets it wait, once there is one.
+async fn permit<K, Q>(call: &Call<'_, K, Q>, left: Duration) -> Result<RequestPermit<K>, Rejection>
+where
+    K: Key + Borrow<Q>,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+{
+    let how = Admit::from(call.priority).may_be_dropped();
+    let patience = call.plan.patience(left);
+    if patience.is_zero() {
+        return call.engine.admit_owned_with(call.key, how);
+    }
+    call.engine.admit_waiting_owned(call.key, how, |most| tokio::time::sleep(most.min(patience))).await
 }
 
 /// The timeout of one admitted attempt, and its settlement.

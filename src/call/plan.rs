@@ -53,6 +53,11 @@ impl Plan {
         self.deadline.checked_sub(elapsed).filter(|left| !left.is_zero())
     }
 
+    /// The longest wait for a permit where so much is left: who gets one then may still take the whole timeout.
+    pub(super) fn patience(&self, left: Duration) -> Duration {
+        left.saturating_sub(self.policy.timeout)
+    }
+
     /// Whether a call like this may be made twice.
     pub(super) fn may_repeat(&self) -> bool {
         self.is_idempotent && self.policy.attempts > 1

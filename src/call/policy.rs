@@ -12,7 +12,7 @@ use super::fallback::Fallback;
 /// | --- | --- | --- |
 /// | `timeout` | 1 s | 1 ms to 24 h, and shorter than the engine's `probe_lease` |
 /// | `probe_timeout` | `timeout` | 1 ms to `timeout` |
-/// | `deadline` | as long as the worst case takes | the worst case to 24 h |
+/// | `deadline` | as long as the worst case takes | the worst case, and the engine's `max_wait` where calls may wait, to 24 h |
 /// | `attempts` | 1 | 1 to 10 attempts |
 /// | `backoff` | 50 ms | 0 to `backoff_max` |
 /// | `backoff_max` | 1 s, or `backoff` if that is more | `backoff` to 1 h |

@@ -18,6 +18,7 @@ use super::plan::{Attempt, Plan};
 use super::steps::{Judged, Plain, Settled};
 use super::verdict::Verdict;
 use crate::engine::Key;
+use crate::priority::Priority;
 use crate::tower::RequestPermit;
 
 /// An answer, and where it comes from.
@@ -66,6 +67,7 @@ type Scope<'a> = Box<dyn Fn() -> bool + Send + Sync + 'a>;
 pub struct Typed<'a, K: Key, Q: ?Sized> {
     pub(super) caller: &'a Caller<K>,
     pub(super) key: &'a Q,
+    pub(super) priority: Priority,
     pub(super) is_idempotent: bool,
     pub(super) left: Option<Duration>,
     pub(super) scope: Option<Scope<'a>>,
@@ -77,7 +79,17 @@ where
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
 {
     pub(super) fn new(caller: &'a Caller<K>, key: &'a Q) -> Self {
-        Self { caller, key, is_idempotent: false, left: None, scope: None }
+        Self { caller, key, priority: Priority::Critical, is_idempotent: false, left: None, scope: None }
+    }
+
+    /// Sets how much the call matters: critical unless set.
+    ///
+    /// Each attempt is asked for with it. One below critical is refused where it reaches its share of the limit ([`Rejection::Shed`](crate::Rejection::Shed)), and
+    /// like any refusal that isn't tried again. A critical one waits for its permit if the engine's policy has
+    /// [`max_waiting`](crate::PolicyBuilder::max_waiting): for [`max_wait`](crate::PolicyBuilder::max_wait), but no longer than leaves its whole timeout before the deadline.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
     }
 
     /// Says that the call does no harm if it is made twice. Unless it is said, there is one attempt.
@@ -164,11 +176,11 @@ where
         backup: Backup<'_, S::Answer, S::Error>,
         mut steps: S,
     ) -> Result<Answer<S::Answer>, CallError<S::Error>> {
-        let Self { caller, key, is_idempotent, left, scope } = self;
+        let Self { caller, key, priority, is_idempotent, left, scope } = self;
         let lane = caller.lane(key);
         let plan = Plan::new(Arc::clone(&lane), left, is_idempotent, caller.seed());
         let scope = scope.as_deref().map(|is_over| is_over as &(dyn Fn() -> bool + Send + Sync));
-        let call = Call { engine: caller.engine(), key, plan, scope, started: Instant::now() };
+        let call = Call { engine: caller.engine(), key, priority, plan, scope, started: Instant::now() };
         let ended = deadline(call, &mut steps).await;
         fallback(backup, ended, &lane.counters, caller.engine().now()).await
     }
@@ -176,8 +188,9 @@ where
 
 impl<K: Key, Q: fmt::Debug + ?Sized> fmt::Debug for Typed<'_, K, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, is_idempotent, left, .. } = self;
+        let Self { key, priority, is_idempotent, left, .. } = self;
         let mut fields = f.debug_struct("Typed");
-        fields.field("key", key).field("is_idempotent", is_idempotent).field("deadline", left).finish_non_exhaustive()
+        fields.field("key", key).field("priority", priority).field("is_idempotent", is_idempotent);
+        fields.field("deadline", left).finish_non_exhaustive()
     }
 }

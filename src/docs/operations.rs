@@ -72,7 +72,7 @@
 //! Calls that must not be refused for a moment's burst may wait: [`admit_waiting`](crate::Engine::admit_waiting), [`admit_blocking`](crate::Engine::admit_blocking), with `max_waiting`
 //! and `max_wait`. A queue hides an overload for as long as it is deep, and then every call in it is late: `max_waiting` no more than what the target
 //! serves in `max_wait`, and `max_wait` well under the caller's timeout. While `waiting` in a snapshot stays above 0 the limit is too low or the
-//! target too slow; `waited` counts calls that ever waited.
+//! target too slow; `waited` counts calls that ever waited. Whole calls (feature `call`) wait without being asked to, within their deadline.
 //!
 //! # Choosing for speed
 //!

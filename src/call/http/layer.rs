@@ -18,6 +18,7 @@ use super::judge::{is_idempotent, judge_response};
 use super::service::CallService;
 use super::stale::{self, Kept};
 use crate::engine::Key;
+use crate::priority::Priority;
 
 /// Wraps services so that each request is a whole call: fallback( deadline( retry( admission( timeout( service ))))).
 ///
@@ -84,12 +85,14 @@ type Answering = Pin<Box<dyn Future<Output = Result<Response<Bytes>, BoxError>> 
 
 type JudgeFn = dyn Fn(StatusCode, &HeaderMap) -> Again + Send + Sync;
 type IdempotentFn = dyn Fn(&Parts) -> bool + Send + Sync;
+type PriorityFn = dyn Fn(&Parts) -> Priority + Send + Sync;
 type FallbackFn = dyn Fn(&Parts, Failure) -> Answering + Send + Sync;
 
 #[derive(Clone)]
 pub(super) struct Options {
     pub(super) judge: Arc<JudgeFn>,
     pub(super) is_idempotent: Arc<IdempotentFn>,
+    pub(super) priority: Option<Arc<PriorityFn>>,
     pub(super) function: Option<Arc<FallbackFn>>,
     pub(super) kept: LastGood<Kept>,
     pub(super) most_of_one: usize,
@@ -145,6 +148,7 @@ impl<F: Clone, C: Clone, K: Key> CallLayer<F, C, K> {
         let options = Options {
             judge: Arc::new(judge_response),
             is_idempotent: Arc::new(|request| is_idempotent(&request.method, &request.headers)),
+            priority: None,
             function: None,
             kept: stale::store(16 << 20),
             most_of_one: 256 << 10,
@@ -167,6 +171,27 @@ impl<F: Clone, C: Clone, K: Key, J: Clone> CallLayer<F, C, K, J> {
     #[must_use]
     pub fn idempotent(self, is_idempotent: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
         self.with(|options| options.is_idempotent = Arc::new(is_idempotent))
+    }
+
+    /// Sets how much each request matters; all are critical unless set. A critical request waits for its permit as the engine's policy lets it, and as
+    /// [`Typed::priority`](super::super::Typed::priority) says.
+    ///
+    /// A client's own word may lower it, by [`requested_priority`](crate::tower::requested_priority):
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use portcullis::call::{CallLayer, Caller};
+    /// # use portcullis::tower::{ByAuthority, HttpClassifier, requested_priority};
+    /// # use portcullis::{Engine, Priority};
+    /// # let engine: Arc<Engine> = Arc::new(Engine::builder().build());
+    /// # let caller = Caller::builder(engine).build()?;
+    /// let layer = CallLayer::new(caller, ByAuthority, HttpClassifier::new())
+    ///     .priority(|request| requested_priority(&request.headers, Priority::Critical));
+    /// # Ok::<(), portcullis::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn priority(self, priority: impl Fn(&Parts) -> Priority + Send + Sync + 'static) -> Self {
+        self.with(|options| options.priority = Some(Arc::new(priority)))
     }
 
     /// Sets which responses are worth another attempt; [`judge_response`] unless set. They count as failures of the call.

@@ -24,6 +24,7 @@ use super::layer::{AnyError, JudgeError, Options, Scope, Shared};
 use super::once::Once;
 use super::replay::{ReplayBody, Replays};
 use crate::engine::Key;
+use crate::priority::Priority;
 use crate::tower::{Classify, KeyFor, RequestPermit};
 
 /// A service whose requests are whole calls; see [`CallLayer`](super::super::CallLayer).
@@ -102,7 +103,8 @@ where
     let fallbacks = Fallbacks { policy: policy.fallback(), options, counters: &lane.counters, engine: caller.engine() };
     let name = fallbacks.name(&key, &head);
     let scope = head.extensions.get::<Scope>().map(|scope| Arc::clone(&scope.is_over));
-    let call = Call { engine: caller.engine(), key: &key, plan, scope: scope.as_deref(), started };
+    let priority = options.priority.as_ref().map_or(Priority::Critical, |priority| priority(&head));
+    let call = Call { engine: caller.engine(), key: &key, priority, plan, scope: scope.as_deref(), started };
     let mut steps = Attempts { inner, head, replays, classifier, errors, options };
     match deadline(call, &mut steps).await {
         Ended::Good(response, _) => Ok(fallbacks.good(response, name)),
