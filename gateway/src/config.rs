@@ -18,6 +18,7 @@
 
 mod call;
 mod error;
+mod notes;
 mod policy;
 mod print;
 mod reader;
@@ -30,8 +31,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use http::uri::Authority;
-use portcullis::Policy;
 use portcullis::call::CallPolicy;
+use portcullis::{Policy, Priority};
 use toml::de::DeTable;
 
 pub use error::{ConfigError, ConfigErrors};
@@ -87,6 +88,10 @@ pub struct Route {
     pub stream: bool,
     /// Whether the target's policy is asked. If not, its calls are neither refused nor counted; timeouts and `max_concurrent` hold.
     pub admission: bool,
+    /// How much its requests matter. Critical ones may wait for a place at the target, if its policy lets them.
+    pub priority: Priority,
+    /// Whether a request may say that it matters less.
+    pub priority_header: bool,
 }
 
 /// A target: where it is, how long it may take, and its policy.
@@ -130,27 +135,6 @@ impl Config {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigErrors::whole(format!("{} can't be read: {error}", path.display())))?;
         text.parse()
-    }
-
-    /// What works, but may not be meant.
-    #[must_use]
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        for target in &self.targets {
-            let name = &target.name;
-            if target.policy.max_in_flight() >= self.max_concurrent {
-                notes.push(format!("{name} alone can fill the process: its max_in_flight isn't under max_concurrent"));
-            }
-            if !self.routes.iter().any(|route| route.target == *name) {
-                notes.push(format!("no route leads to {name}"));
-            }
-        }
-        for route in self.routes.iter().filter(|route| !route.admission) {
-            let (path, target) = (&route.path, &route.target);
-            notes
-                .push(format!("{path} goes to {target} unasked: what happens there isn't counted, and no limit holds"));
-        }
-        notes
     }
 
     /// Whether the admin listener can be reached from other machines.

@@ -12,9 +12,9 @@ use portcullis::call::{CallCounts, CallPolicy, Caller};
 use crate::admin::Drills;
 use crate::cap::Cap;
 use crate::client::Clients;
-use crate::config::{Config, Target};
+use crate::config::{Config, Route, Target};
 use crate::route::Routes;
-use crate::stack::{Admission, Stack};
+use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
 use crate::whole::{self, Settle, Whole};
 
@@ -120,12 +120,17 @@ impl Shared {
 const MAX_TARGETS: usize = 100_000;
 
 impl Lasting {
-    fn admission(&self, target: &Target, upstream: &Upstream) -> Admission {
+    fn admission(&self, route: &Route, target: &Target, upstream: &Upstream) -> Admission {
         Admission {
             engine: Arc::clone(&self.engine),
             settle: Settle::new(),
             whole: Whole::new(&self.layer, upstream, target.call.probe_timeout()),
             is_whole: target.is_whole(),
+            asks: Asks {
+                priority: route.priority,
+                heeds_header: route.priority_header,
+                may_wait: target.policy.max_waiting() > 0,
+            },
         }
     }
 }
@@ -143,7 +148,7 @@ impl Live {
         let routes = config.routes.iter().filter_map(|route| {
             // A route without its target doesn't pass the checks of a configuration.
             let (target, upstream) = targets.get(route.target.as_str())?;
-            let admission = route.admission.then(|| lasting.admission(target, upstream));
+            let admission = route.admission.then(|| lasting.admission(route, target, upstream));
             let stack = Stack::new(&route.target, admission, upstream.clone(), target.deadline());
             let way = Way { stack: Arc::new(stack), stream: route.stream };
             Some((route.host.clone(), route.path.clone(), way))

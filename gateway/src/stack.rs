@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body_util::Either;
-use portcullis::Engine;
-use portcullis::Rejection;
 use portcullis::call::{CallBody, DEADLINE_HEADER, GRPC_TIMEOUT, remaining, write_remaining};
-use portcullis::tower::GuardedBody;
+use portcullis::tower::{GuardedBody, requested_priority};
+use portcullis::{Admit, Engine, Priority, Rejection};
 
 use crate::body::{Download, Upload};
 use crate::upstream::{CallError, Terms, Upstream};
@@ -40,6 +39,23 @@ pub(crate) struct Admission {
     pub(crate) whole: Whole,
     /// Whether all calls are whole ones; else only those that bring a deadline.
     pub(crate) is_whole: bool,
+    pub(crate) asks: Asks,
+}
+
+/// How much a route's requests matter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks {
+    pub(crate) priority: Priority,
+    /// Whether a request may say that it matters less.
+    pub(crate) heeds_header: bool,
+    /// Whether critical requests may wait for a place.
+    pub(crate) may_wait: bool,
+}
+
+impl Asks {
+    fn priority(self, headers: &HeaderMap) -> Priority {
+        if self.heeds_header { requested_priority(headers, self.priority) } else { self.priority }
+    }
 }
 
 /// Why there is no answer of an upstream or a fallback.
@@ -75,7 +91,7 @@ impl Stack {
     }
 
     /// Makes one call. What few calls need is boxed: the others would be moved with room for it.
-    pub(crate) async fn call(&self, request: Request<Upload>) -> Result<Response<Answer>, Unanswered> {
+    pub(crate) async fn call(&self, mut request: Request<Upload>) -> Result<Response<Answer>, Unanswered> {
         let left = deadline(request.headers());
         let Some(admission) = &self.admission else {
             let answer = match left.into_iter().chain(self.deadline).min() {
@@ -84,12 +100,21 @@ impl Stack {
             };
             return Ok(answer?.map(|body| Either::Left(Either::Right(body))));
         };
+        let priority = admission.asks.priority(request.headers());
         if admission.is_whole || left.is_some() {
+            request.extensions_mut().insert(priority);
             let answer = Box::pin(admission.whole.call(&self.target, request)).await.map_err(Unanswered::Whole)?;
             return Ok(answer.map(|body| Either::Right(Box::pin(body))));
         }
         // Dropped together with this future it is an abandoned call, and a failure where the future panics.
-        let permit = admission.engine.admit_async(&*self.target).map_err(Unanswered::Rejected)?;
+        let how = Admit::from(priority).may_be_dropped();
+        let (engine, target) = (&admission.engine, &*self.target);
+        let permit = if admission.asks.may_wait && priority == Priority::Critical {
+            Box::pin(engine.admit_waiting_owned(target, how, tokio::time::sleep)).await
+        } else {
+            engine.admit_owned_with(target, how)
+        };
+        let permit = permit.map_err(Unanswered::Rejected)?;
         let answer = self.attempt(request).await;
         let answer = settle(&admission.settle, permit, answer).map_err(Unanswered::Failed)?;
         Ok(answer.map(|body| Either::Left(Either::Left(body))))

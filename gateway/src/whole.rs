@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, header};
 use http_body_util::Either;
+use portcullis::Priority;
 use portcullis::call::{
     Again, Attempt, CallBody, CallError as Failed, CallLayer, CallPolicy, CallService, Caller, ReplayBody, Scope,
     Verdict,
@@ -33,7 +34,8 @@ pub(crate) type Layer = CallLayer<Named, Settle, String, Judge>;
 /// Makes the layer.
 pub(crate) fn layer(caller: Caller) -> Layer {
     let (name, judge): (Named, Judge) = (name, judge);
-    CallLayer::new(caller, name, Settle::new()).errors(judge).bounded_by_service()
+    let layer = CallLayer::new(caller, name, Settle::new()).errors(judge).bounded_by_service();
+    layer.priority(|request| request.extensions.get::<Priority>().copied().unwrap_or_default())
 }
 
 /// The policy as it is kept to. Each attempt that is given up takes a little longer than its timeout, and a deadline that just holds all of them

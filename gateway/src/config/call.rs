@@ -80,6 +80,21 @@ pub(super) fn read(
     })
 }
 
+/// Reports what a call policy refuses beside the engine's, where the field stands.
+pub(super) fn refuse_sum(
+    report: &mut Report<'_>,
+    target: &Field<'_>,
+    own: &DeTable<'_>,
+    defaults: &DeTable<'_>,
+    error: &PolicyError,
+) {
+    let (key, message) = here(error);
+    let span = own.get(key.as_str()).or_else(|| defaults.get(key.as_str())).map_or(target.span.clone(), Spanned::span);
+    let from =
+        if !own.contains_key(key.as_str()) && defaults.contains_key(key.as_str()) { " (set in defaults)" } else { "" };
+    report.add(&span, join(&target.name, &key), format!("{message}{from}"));
+}
+
 /// What a call policy refuses, in the names of this file.
 fn here(error: &PolicyError) -> (String, String) {
     let (field, message) = refused(error);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use portcullis::Priority;
 use toml::Value;
 
 use super::call;
@@ -46,6 +47,12 @@ impl fmt::Display for Route {
         }
         if !self.admission {
             writeln!(f, "admission = false")?;
+        }
+        if self.priority != Priority::default() {
+            writeln!(f, "priority = {}", text(&self.priority))?;
+        }
+        if self.priority_header {
+            writeln!(f, "priority_header = true")?;
         }
         Ok(())
     }

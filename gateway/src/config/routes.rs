@@ -1,12 +1,14 @@
 //! The `[[route]]` tables.
 
+use portcullis::Priority;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Route;
 use super::reader::{Field, Report, fields};
 
-const KEYS: &[&str] = &["host", "path", "target", "stream", "admission"];
+const KEYS: &[&str] = &["host", "path", "target", "stream", "admission", "priority", "priority_header"];
+const PRIORITY: &str = "\"critical\", \"normal\" or \"sheddable\"";
 const PATH: &str = "a path that begins with \"/\", without blanks, \"?\" or \"#\"";
 const HOST: &str = "a host name or IP address without port, such as \"api.example.com\"";
 
@@ -70,7 +72,29 @@ fn one<'d>(
     });
     let stream = get("stream").and_then(|field| field.flag(report)).unwrap_or(false);
     let admission = get("admission").and_then(|field| field.flag(report)).unwrap_or(true);
-    Some(Route { host, path: path?, target: target?, stream, admission })
+    let priority = match get("priority") {
+        Some(field) => priority(report, &field)?,
+        None => Priority::Critical,
+    };
+    let may_lower = get("priority_header");
+    let priority_header = may_lower.as_ref().and_then(|field| field.flag(report)).unwrap_or(false);
+    if let Some(field) = may_lower.filter(|_| priority_header && priority == Priority::Sheddable) {
+        field.refuse(report, "false where the route is sheddable: a request can't matter less");
+    }
+    for field in ["priority", "priority_header"].into_iter().filter_map(&get).filter(|_| !admission) {
+        report.add(&field.span, field.name.clone(), "has no effect with admission = false: nobody is asked");
+    }
+    Some(Route { host, path: path?, target: target?, stream, admission, priority, priority_header })
+}
+
+fn priority(report: &mut Report<'_>, field: &Field<'_>) -> Option<Priority> {
+    let name = field.text(report, PRIORITY)?;
+    // In lower case, as the file's other words.
+    let priority = Priority::from_name(name).filter(|priority| priority.name() == name);
+    if priority.is_none() {
+        field.refuse(report, PRIORITY);
+    }
+    priority
 }
 
 fn host(report: &mut Report<'_>, field: &Field<'_>) -> Option<String> {

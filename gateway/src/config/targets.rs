@@ -78,6 +78,11 @@ fn one(
     let connect_timeout = connect_timeout(report, get("connect_timeout"), default("connect_timeout"), timeout);
     let policy = policy::read(report, whole, table, defaults, timeout);
     let call = call::read(report, whole, table, defaults, timeout);
+    if let (Some(policy), Some(call)) = (&policy, &call)
+        && let Err(error) = call.check_with(policy)
+    {
+        call::refuse_sum(report, whole, table, defaults, &error);
+    }
     Some(Target {
         name: name.to_owned(),
         upstream,
