@@ -4,6 +4,7 @@
 //! - The timeout is innermost, so that what is settled is what the target did within it.
 //! - Admission is inside the retry: each attempt is admitted and settled by itself. The other way round three failures count as one, and
 //!   a threshold of five means fifteen.
+//! - A wait for a permit is part of the admission: outside of the timeout, which is the target's time, and within the deadline, which is the caller's.
 //! - The deadline is around the retries: it is the caller's time, however often the target is tried in it.
 //! - The fallback is outside of all: it answers for refusals, timeouts and deadlines alike. What it is depends on the call's kind, so it
 //!   stands where the kinds are, in `backup.rs` and `http/fallback.rs`.

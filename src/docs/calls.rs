@@ -65,7 +65,7 @@
 //! | `attempts` | calls that a further attempt saved: answers with `attempts` above 1, beside `retries` in `CallCounts` | 2 if most retries save their call, 1 if few do. 3 is for what 2 leave, if it is much |
 //! | `retry_budget` | what the target bears, in parts of its peak | what is over: bears 1.2 times its peak, a budget below 0.2 |
 //! | `backoff` | how long its hiccups last (a failover, a collection of garbage) | about that: all attempts within one hiccup are one attempt |
-//! | `deadline` | how long callers wait before they leave | that; the policy is refused if `attempts` × `timeout` and the backoffs are more |
+//! | `deadline` | how long callers wait before they leave | that; the policy is refused if `attempts` × `timeout` and the backoffs are more, and `max_wait` where calls may wait |
 //! | `max_age` of the last good answer | how old an answer may be before it does harm | that, and not how long outages are |
 //!
 //! # How rarely is rare
