@@ -244,7 +244,7 @@ impl<K: Key> Registry<K> {
 }
 
 /// The policies that were ever in force, equal ones once: a target names one by its index, so that replacing it needs neither a
-/// refcount nor a reclamation scheme. They stay until the engine goes, here and as the map's key, about 300 bytes each.
+/// refcount nor a reclamation scheme. They stay until the engine goes, here and as the map's key, about 400 bytes each.
 #[derive(Debug)]
 pub(crate) struct Policies {
     default: Policy,

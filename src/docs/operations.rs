@@ -94,7 +94,7 @@
 //! call makes a block of 192 bytes more, as do a slow-call rule and a window of time. That takes 128 bytes more for each stripe with calls
 //! in up to 11 buckets, 424 for each with more, and 128 for every 8 buckets in which a call failed or was slow.
 //! A stall rule takes 256 bytes for each stripe, 128 of them shared with a window of time. An [adaptive](crate::docs::adaptive) limit takes
-//! 384 bytes, and 128 for each further stripe. A limit that ramps, or was ever set by hand or by another policy, takes 64 bytes. The first call that
+//! 384 bytes, and 128 for each further stripe. A limit that ramps, or was ever set by hand or by another policy, takes 48 bytes. The first call that
 //! waits makes a block of 64 bytes; those who wait take about 30 bytes each in a tree of theirs while they do, its first node 280. A target on whose words
 //! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
