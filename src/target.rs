@@ -14,6 +14,7 @@ pub(crate) mod ramp;
 mod settle;
 mod stalls;
 mod token;
+mod verdict;
 mod wait;
 
 pub(crate) use token::Answer;

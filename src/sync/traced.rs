@@ -268,12 +268,4 @@ impl<T> Mutex<T> {
             }
         }
     }
-
-    #[track_caller]
-    pub(super) fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError<MutexGuard<'_, T>>> {
-        if recorder().is_none() {
-            return self.0.try_lock();
-        }
-        step(self, || (Kind::Lock, self.0.try_lock()))
-    }
 }

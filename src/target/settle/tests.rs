@@ -1,18 +1,5 @@
 use super::*;
-
-/// The reference sequence of splitmix64 from the seed 1,234,567.
-#[test]
-fn the_jitters_hash_is_splitmix64() {
-    let states = (0..5_u64).map(|step| 1_234_567_u64.wrapping_add(step.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    let reference = [
-        6_457_827_717_110_365_317,
-        3_203_168_211_198_807_973,
-        9_817_491_932_198_370_423,
-        4_593_380_528_125_082_431,
-        16_408_922_859_458_223_821,
-    ];
-    assert!(states.map(mix).eq(reference));
-}
+use crate::event::Cause;
 
 #[test]
 fn what_the_window_took_is_recorded_though_the_streak_came_too_late() {
