@@ -89,11 +89,11 @@ fn full() -> Target<'static> {
 }
 
 #[library_benchmark]
-#[bench::window_of_100_calls(args = (calls()), config = budget(100))]
-#[bench::streak_only(args = (streak()), config = budget(92))]
-#[bench::window_of_10_s(args = (time()), config = budget(184))]
-#[bench::limit_of_10(args = (few()), config = budget(308))]
-#[bench::window_of_100_calls_and_stalls(args = (stalls()), config = budget(734))]
+#[bench::window_of_100_calls(args = (calls()), config = budget(94))]
+#[bench::streak_only(args = (streak()), config = budget(88))]
+#[bench::window_of_10_s(args = (time()), config = budget(182))]
+#[bench::limit_of_10(args = (few()), config = budget(253))]
+#[bench::window_of_100_calls_and_stalls(args = (stalls()), config = budget(693))]
 fn admit_and_success(target: Target<'static>) -> Target<'static> {
     for _ in 0..DECISIONS {
         if let Ok(permit) = black_box(&target).admit() {
@@ -104,7 +104,7 @@ fn admit_and_success(target: Target<'static>) -> Target<'static> {
 }
 
 #[library_benchmark]
-#[bench::in_a_window_of_100_calls(args = (calls()), config = budget(287))]
+#[bench::in_a_window_of_100_calls(args = (calls()), config = budget(284))]
 #[bench::in_a_window_of_10_s(args = (time()), config = budget(234))]
 fn one_failure_in_a_hundred(target: Target<'static>) -> Target<'static> {
     for number in 0..DECISIONS {
@@ -116,7 +116,7 @@ fn one_failure_in_a_hundred(target: Target<'static>) -> Target<'static> {
 }
 
 #[library_benchmark]
-#[bench::a_key_of_38_bytes(args = (known()), config = budget(244))]
+#[bench::a_key_of_38_bytes(args = (known()), config = budget(241))]
 fn admit_by_key_and_success(engine: &'static Engine) {
     for _ in 0..DECISIONS {
         if let Ok(permit) = engine.admit(black_box(KEY)) {
@@ -126,11 +126,12 @@ fn admit_by_key_and_success(engine: &'static Engine) {
 }
 
 #[library_benchmark]
-#[bench::while_open(args = (open()), config = budget(57))]
-#[bench::while_full(args = (full()), config = budget(57))]
+#[bench::while_open(args = (open()), config = budget(83))]
+#[bench::while_full(args = (full()), config = budget(66))]
 fn refused(target: Target<'static>) -> Target<'static> {
     for _ in 0..DECISIONS {
-        let _ = black_box(black_box(&target).admit().is_err());
+        // What a caller is told, in full: unread, the optimizer leaves some of it out in some builds.
+        let _ = black_box(black_box(&target).admit().err());
     }
     target
 }
