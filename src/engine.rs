@@ -4,6 +4,7 @@ mod asking;
 mod builder;
 mod inner;
 mod limit;
+mod reconfigure;
 mod waiting;
 
 use std::borrow::Borrow;

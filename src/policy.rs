@@ -3,6 +3,7 @@
 pub(crate) mod brief;
 mod builder;
 mod check;
+mod convert;
 mod error;
 #[cfg(feature = "serde")]
 pub(crate) mod file;
