@@ -14,6 +14,10 @@
 //! - A call counts as stalled up to an eighth of `stall_after` late, never early. While a stripe needs a bucket for another tick, what is
 //!   left in it may be missed by whoever looks just then, and is never counted twice. A clock that steps back by more than
 //!   `stall_after` leaves calls uncounted until it has caught up.
+//! - With a stall rule, the first decision of a stripe in each eighth of `stall_after` may read the clock up to four times, not once.
+//! - A ramp counts what is still out from before the outage, such as calls that hang: with 80 of 100 held, nobody enters for four fifths of it.
+//! - A probe below critical needs room in its share. A target that only such calls go to, and whose hung calls fill the share, isn't probed until
+//!   they end.
 //! - `Saturated` is exact for a caller that is alone. In a race it may be said while another thread is between two steps of giving a
 //!   permit back. The limit itself is always exact: never more than that in flight.
 //! - A critical call that doesn't wait is told `Saturated` while others do, also where a permit has just been given back: it is theirs.
@@ -73,5 +77,6 @@
 //! back meanwhile, take its lock for a few instructions, and an entry of it is allocated. A healthy target with a window of calls, or none, allocates nothing.
 //! The first failure, slow-call rule, stall rule or window of time of a target allocates a block once, each stripe's calls and each 8 buckets of failures
 //! once, and threads that meet on a target its stripes once. A keyed [`admit`](crate::Engine::admit) of a key that the thread remembers takes no lock and writes no line that
-//! threads share; of another it takes the read lock of a map shard, and may copy the key. Transitions, changes by hand, snapshots, sweeps and new keys
+//! threads share; of another it takes the read lock of a map shard, and may copy the key; with a stall rule
+//! one call in each eighth of `stall_after` does. Transitions, changes by hand, limits that move, snapshots, sweeps and new keys
 //! take locks of their own, never while user code runs.

@@ -187,7 +187,8 @@ impl<K: Key> Engine<K> {
     /// As [`Self::tell`], after running calls may have been judged under a lock: nobody waits at a target that they tripped.
     #[inline]
     pub(crate) fn turn_away_and_tell(&self, slot: &Slot<K>, report: Option<Arc<Transition<K>>>) {
-        if report.as_ref().is_some_and(|report| report.to == State::Open) {
+        // As `Words::turn_away`.
+        if report.as_ref().is_some_and(|report| report.to == State::Open) && !slot.words.gate.load().lets_pass() {
             slot.words.bulkhead.turn_away();
         }
         self.tell(report);
@@ -322,10 +323,12 @@ impl<K: Key> Engine<K> {
     ) -> (Settled, Option<Arc<Transition<K>>>) {
         let time = Reading::new(|| at.unwrap_or_else(|| self.read_clock()));
         let (settled, change) = slot.words.record(token, signs, ending, || self.terms(slot), &time);
+        // Before a limit is moved, which may wake those who wait: no code of theirs comes between a change and its report.
+        let report = change.and_then(|change| self.describe(slot, change));
         if let Some(samples) = slot.words.samples_due(|| time.now()) {
             self.adapt(slot, samples, time.now());
         }
-        (settled, change.and_then(|change| self.describe(slot, change)))
+        (settled, report)
     }
 
     /// The target as it is once its running calls are judged; the caller keeps the tenant, and tells what that changed once it holds no lock.

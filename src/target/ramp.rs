@@ -212,9 +212,20 @@ impl Words {
 
     /// The limits as they are at `now`. Changes nothing.
     pub(crate) fn limits(&self, now: Now) -> Limits {
-        let ramp = self.limiter_if_any().map(Mutex::lock);
+        self.limits_by(self.limiter_if_any().map(Mutex::lock).as_deref(), now)
+    }
+
+    /// The same without waiting; none while another moves the limit.
+    pub(super) fn limits_at_once(&self, now: Now) -> Option<Limits> {
+        match self.limiter_if_any() {
+            Some(limiter) => Some(self.limits_by(Some(&*limiter.try_lock()?), now)),
+            None => Some(self.limits_by(None, now)),
+        }
+    }
+
+    fn limits_by(&self, ramp: Option<&Option<Ramp>>, now: Now) -> Limits {
         let in_force = self.bulkhead.limit();
-        match ramp.as_deref() {
+        match ramp {
             Some(Some(ramp)) if self.gate.load().is_ramping() && !ramp.is_over(now) => {
                 Limits { now: ramp.limit_at(now).max(in_force), full: ramp.full, left_ms: Some(ramp.left_ms(now)) }
             }

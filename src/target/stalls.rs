@@ -113,8 +113,12 @@ impl Words {
         let begun = token.begun(Some(at));
         let gate = self.gate.load();
         let tick = |token: Token| Some(self.ticks(gate)?.at(token.started()?));
-        if !token.is_watched() || tick(token) == tick(begun) {
+        if !token.is_watched() {
             return begun;
+        }
+        if tick(token) == tick(begun) {
+            // Counted there already.
+            return begun.watched(true);
         }
         let unwatched = self.unwatched(token).begun(Some(at));
         if gate.generation() == token.generation() { self.watched(gate, unwatched) } else { unwatched }
@@ -133,11 +137,15 @@ impl Words {
         policy.stall?;
         let gate = self.gate.load();
         let stalled = self.stalled(gate, now);
+        if stalled == 0 {
+            return None;
+        }
         let known = || {
             let streak = if policy.counts_streaks() { self.streak.count(gate.generation()) } else { 0 };
             (streak, self.window(gate, policy, now).unwrap_or_default())
         };
-        let limit = self.limits(now).now;
+        // While another moves the limit, a later look judges: whoever asks to be admitted waits for nobody.
+        let limit = self.limits_at_once(now)?.now;
         let evidence = Evidence::judge_stalled(policy, policy_version, (stalled, limit), known)?;
         self.trip_under_lock(gate.generation(), policy, evidence, 0, now)
     }
@@ -201,5 +209,26 @@ mod tests {
         for gate in [gate::Word::open(3, 1, 9), gate::Word::half_open(3, 1, 1, 0, 9)] {
             assert_eq!(forgotten(gate), Step::Stay(gate));
         }
+    }
+
+    #[cfg(feature = "tower")]
+    #[test]
+    fn a_call_that_began_in_the_tick_of_its_permit_is_counted_out() {
+        use crate::outcome::Outcome;
+        use crate::target::{Ending, Signs};
+
+        let policy = Policy::builder().stall_after(std::time::Duration::from_secs(8)).stalled_calls(3);
+        let policy = policy.build().unwrap();
+        let words = Words::new(&policy);
+        let terms = || Terms { policy: &policy, policy_version: 0 };
+        for millis in 1..6 {
+            let time = crate::time::Reading::new(|| Now::from_millis(millis));
+            let token = words.admit(&policy, true, &time).0.unwrap();
+            let token = words.begun(token, Now::from_millis(millis + 1));
+            assert!(token.is_watched());
+            let _ = words.record(token, Signs::default(), Ending::Settled(Outcome::Success), terms, &time);
+            words.release();
+        }
+        assert_eq!(words.stalled(words.gate.load(), Now::from_millis(30_000)), 0);
     }
 }

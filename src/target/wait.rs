@@ -146,7 +146,8 @@ impl Words {
     /// After a transition: nobody waits at a gate that lets no call pass. The caller holds no lock then. One that ramps comes from states
     /// where nobody waits.
     pub(crate) fn turn_away(&self, moved: Moved) {
-        if !moved.to.lets_pass() && !moved.to.is_ramping() {
+        // Where the gate lets calls pass again by now, who waits there waits rightly; whoever moves it next turns away by himself.
+        if !moved.to.lets_pass() && !moved.to.is_ramping() && !self.gate.load().lets_pass() {
             self.bulkhead.turn_away();
         }
     }
