@@ -206,11 +206,15 @@ async fn timeout<K: Key, Q: ?Sized, S: Steps<K>>(
     left: Duration,
 ) -> Tried<S::Answer, S::Error> {
     let (attempt, is_cut) = call.plan.begin(left, permit.is_probe(), call.engine.now());
-    let (longest, is_cut) = if steps.bounds_itself() { (left, true) } else { (attempt.timeout, is_cut) };
+    // What bounds itself has what is left: more than its timeout, so that its caller's part is what took it, or just its timeout.
+    let (longest, is_cut) = match steps.bounds_itself() {
+        true => (left, is_cut || left > attempt.timeout),
+        false => (attempt.timeout, is_cut),
+    };
     // The timer is dropped with the attempt's future: a call that is done leaves nothing behind.
     let result = match tokio::time::timeout(longest, steps.start(attempt)).await {
         Ok(result) => result,
-        Err(_) if is_cut => {
+        Err(_) if is_cut || (steps.bounds_itself() && steps.is_callers_turn()) => {
             // The caller's time is over, not the target's: abandoned, and judged by the policy like any caller who leaves. If the caller
             // took the time itself, it says nothing at all.
             if steps.is_callers_turn() {

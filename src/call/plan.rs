@@ -27,6 +27,8 @@ pub(super) struct Plan {
     lane: Arc<Lane>,
     /// From the call's start.
     deadline: Duration,
+    /// Whether that deadline is the caller's own, and not the policy's.
+    is_callers: bool,
     is_idempotent: bool,
     seed: u64,
     /// Attempts that were admitted.
@@ -41,7 +43,8 @@ impl Plan {
         let own = policy.deadline.unwrap_or(Duration::MAX);
         // A caller's deadline can only shorten the policy's.
         let deadline = left.map_or(own, |left| left.min(own));
-        Self { policy, lane, deadline, is_idempotent, seed, made: 0 }
+        let is_callers = left.is_some_and(|left| left < own);
+        Self { policy, lane, deadline, is_callers, is_idempotent, seed, made: 0 }
     }
 
     pub(super) fn lane(&self) -> &Lane {
@@ -63,7 +66,9 @@ impl Plan {
         self.is_idempotent && self.policy.attempts > 1
     }
 
-    /// Counts an admitted attempt; what it is told, and whether the deadline ends it before its timeout does.
+    /// Counts an admitted attempt; what it is told, and whether its caller's deadline ends it before its timeout does.
+    ///
+    /// The policy's deadline holds the worst case: what it cuts off is the microseconds before the attempt, and nobody's hurry.
     pub(super) fn begin(&mut self, left: Duration, is_probe: bool, now: Duration) -> (Attempt, bool) {
         let counters = &self.lane.counters;
         self.made += 1;
@@ -74,7 +79,7 @@ impl Plan {
             counters.retries.add(1);
         }
         let timeout = if is_probe { self.policy.probe_timeout() } else { self.policy.timeout };
-        (Attempt { number: self.made, timeout: timeout.min(left), is_probe }, left < timeout)
+        (Attempt { number: self.made, timeout: timeout.min(left), is_probe }, self.is_callers && left < timeout)
     }
 
     /// The wait before another attempt, or why there is none. What says no without a trace comes first, the budget last.
@@ -223,17 +228,23 @@ mod tests {
 
     #[test]
     fn an_attempt_has_its_timeout_or_what_is_left() {
-        let mut plan = plan(three().probe_timeout(ms(30)).deadline(ms(330)), None, true);
+        let of = |left| plan(three().probe_timeout(ms(30)).deadline(ms(330)), left, true);
         let told = |plan: &mut Plan, left, is_probe| {
             let (attempt, is_cut) = plan.begin(ms(left), is_probe, Duration::ZERO);
             (attempt.timeout, is_cut)
         };
-        assert_eq!(told(&mut plan, 300, false), (ms(100), false));
-        assert_eq!(told(&mut plan, 100, false), (ms(100), false));
-        assert_eq!(told(&mut plan, 99, false), (ms(99), true));
-        assert_eq!(told(&mut plan, 300, true), (ms(30), false));
-        assert_eq!(told(&mut plan, 20, true), (ms(20), true));
-        assert_eq!((plan.left(ms(330)), plan.left(ms(329))), (None, Some(ms(1))));
+        let hurried = &mut of(Some(ms(329)));
+        assert_eq!(told(hurried, 300, false), (ms(100), false));
+        assert_eq!(told(hurried, 100, false), (ms(100), false));
+        assert_eq!(told(hurried, 99, false), (ms(99), true));
+        assert_eq!(told(hurried, 300, true), (ms(30), false));
+        assert_eq!(told(hurried, 20, true), (ms(20), true));
+        assert_eq!((hurried.left(ms(329)), hurried.left(ms(328))), (None, Some(ms(1))));
+        // By the policy's deadline nobody is in a hurry.
+        for left in [None, Some(ms(330)), Some(ms(5_000))] {
+            assert_eq!(told(&mut of(left), 99, false), (ms(99), false));
+            assert_eq!((of(left).left(ms(330)), of(left).left(ms(329))), (None, Some(ms(1))));
+        }
     }
 
     #[test]

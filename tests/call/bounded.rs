@@ -58,3 +58,21 @@ async fn a_service_that_bounds_itself_is_only_cut_by_the_deadline() {
         assert_eq!(world.totals(), totals);
     }
 }
+
+/// By the policy's deadline nobody is in a hurry, unless the attempt had more than its timeout: its caller's part took the rest.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_outlasts_the_policys_deadline_has_failed() {
+    for (deadline, is_callers_turn, totals) in
+        [(100, false, [0, 1, 0, 0]), (100, true, [0, 0, 1, 0]), (101, false, [0, 0, 0, 1]), (101, true, [0, 0, 1, 0])]
+    {
+        let world = World::new(patient(), three().attempts(1).deadline(ms(deadline)));
+        let layer = layer(&world).errors(|_: &&str| Verdict::failure().code("E901")).bounded_by_service();
+        let mut request = get();
+        request.extensions_mut().insert(Scope::new(|| false).callers_turn(move || is_callers_turn));
+        let (result, took) = timed(layer.layer(SelfBounding(Arc::default())).call(request)).await;
+        assert_eq!((result.unwrap_err().code(), took, world.totals()), ("E901", ms(deadline), totals), "{deadline}");
+        let counts = world.counts();
+        let has_failed = totals[1];
+        assert_eq!((counts.timeouts, counts.deadline_cut), (has_failed, 1 - has_failed));
+    }
+}

@@ -107,3 +107,16 @@ async fn an_attempt_without_a_deadline_is_never_cut_short() {
     assert_eq!(call.await.unwrap_err().attempts(), 2);
     assert_eq!((world.counts().timeouts, world.counts().deadline_cut, world.totals()), (2, 0, [0, 2, 0, 0]));
 }
+
+/// As above, where the policy says a deadline that is just its worst case: what is left of it is always microseconds less than the timeout.
+#[tokio::test]
+async fn a_target_that_hangs_is_to_blame_though_the_policys_deadline_is_its_timeout() {
+    let touchy = Policy::builder().no_window().consecutive_failures(3);
+    let world = World::standing(touchy, CallPolicy::builder().timeout(ms(20)).deadline(ms(20)));
+    for _ in 0..3 {
+        let error = world.caller.call(T, pending::<Result<(), &str>>).await.unwrap_err();
+        assert!(matches!(error.cause(), Cause::TimedOut { .. }), "{error}");
+    }
+    assert_eq!((world.counts().timeouts, world.counts().deadline_cut, world.totals()), (3, 0, [0, 3, 0, 0]));
+    assert_eq!(world.snapshot().state, State::Open);
+}

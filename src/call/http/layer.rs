@@ -224,7 +224,8 @@ impl<F: Clone, C: Clone, K: Key, J: Clone> CallLayer<F, C, K, J> {
     /// connection before the next call may come.
     ///
     /// It finds the [`Attempt`](super::super::Attempt) among the request's extensions, and ends it by an error that is judged a failure with the
-    /// code `E901`. The layer then only cuts what outlasts the deadline.
+    /// code `E901`. The layer then only cuts what outlasts the deadline. That is abandoned; but a failure of the target if the deadline is the
+    /// policy's, and left no more than the timeout.
     #[must_use]
     pub fn bounded_by_service(self) -> Self {
         self.with(|options| options.is_bounded_by_service = true)
