@@ -196,3 +196,29 @@ async fn a_body_is_the_next_attempts_from_the_moment_it_is_decided_on() {
     assert_eq!(service.call(request).await.unwrap().status(), 200);
     assert_eq!(*attempts.lock().unwrap(), 2);
 }
+
+/// What a connection reads arrives in slices of its buffers: for a byte that is kept, no 8 KiB are.
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_is_kept_keeps_no_buffer() {
+    let world = World::new(patient(), three());
+    let buffer = Arc::new(Bytes::from(vec![b'x'; 8 << 10]));
+    let inner = {
+        let buffer = Arc::clone(&buffer);
+        tower::service_fn(move |request: Request<ReplayBody<Full<Bytes>>>| {
+            let buffer = Arc::clone(&buffer);
+            async move {
+                let mut body = request.into_body();
+                assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "x");
+                assert!(buffer.is_unique(), "the body is still there, and a slice of the buffer isn't");
+                let mut response = Response::new(Full::<Bytes>::default());
+                *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+                Ok::<_, Infallible>(response)
+            }
+        })
+    };
+    let key = |_: &Request<Full<Bytes>>| T.to_owned();
+    let mut service = CallLayer::new(world.caller.clone(), key, HttpClassifier::new()).layer(inner);
+    let request = Request::put("http://core/path").body(Full::new(buffer.slice(..1))).unwrap();
+    assert_eq!(service.call(request).await.unwrap().status(), 503);
+    assert_eq!(world.counts().attempts, 3);
+}

@@ -164,6 +164,13 @@ where
             },
         };
         let frame = sent.frame();
+        // A slice would keep the whole buffer that it was read into, of 8 KiB for a byte.
+        let sent = match sent {
+            Sent::Data(data) if !self.is_over_limit && data.len() <= self.left => {
+                Sent::Data(Bytes::copy_from_slice(&data))
+            }
+            sent => sent,
+        };
         if !self.is_over_limit {
             let length = if let Sent::Data(data) = &sent { data.len() } else { 0 };
             match self.left.checked_sub(length).filter(|_| self.frames.len() < MOST_FRAMES) {
