@@ -140,10 +140,11 @@ impl<K: Key> Caller<K> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.known(key).map_or_else(|| Arc::clone(&self.shared.default), |lane| lane.policy())
+        self.known(key).map_or_else(|| Arc::clone(&self.shared.default), |lane| lane.in_force().policy)
     }
 
-    /// Puts another policy in force for `key`, and declares it if it wasn't. Calls under way go on by the old one; the budget stays.
+    /// Puts another policy in force for `key`, and declares it if it wasn't. Calls under way go on by the old one; the budget stays, unless
+    /// `retry_memory` is another: then it begins anew.
     ///
     /// # Errors
     ///

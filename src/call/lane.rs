@@ -7,29 +7,47 @@ use super::counters::Counters;
 use super::policy::CallPolicy;
 use crate::budget::{Allowance, Cell};
 
+/// A policy and the budget of calls that go by it.
+///
+/// Periods are halves of `retry_memory`, so that another memory has other numbers for them: a word that knows the higher ones of a shorter
+/// memory would take every lower one for a reading that lags, and forget nothing until the numbers are reached. So each memory has a word.
+#[derive(Clone, Debug)]
+pub(super) struct InForce {
+    pub(super) policy: Arc<CallPolicy>,
+    pub(super) budget: Arc<Cell>,
+}
+
 #[derive(Debug)]
 pub(super) struct Lane {
-    policy: RwLock<Arc<CallPolicy>>,
-    budget: Cell,
+    in_force: RwLock<InForce>,
     pub(super) counters: Counters,
 }
 
 impl Lane {
     pub(super) fn new(policy: Arc<CallPolicy>) -> Self {
-        Self { policy: RwLock::new(policy), budget: Cell::default(), counters: Counters::default() }
+        let in_force = InForce { policy, budget: Arc::default() };
+        Self { in_force: RwLock::new(in_force), counters: Counters::default() }
     }
 
     /// The policy for a call that begins now; the whole call goes by it.
-    pub(super) fn policy(&self) -> Arc<CallPolicy> {
-        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn in_force(&self) -> InForce {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The budget stays, unless its memory is another.
     pub(super) fn set_policy(&self, policy: CallPolicy) {
-        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+        let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
+        if policy.retry_memory != in_force.policy.retry_memory {
+            in_force.budget = Arc::default();
+        }
+        in_force.policy = Arc::new(policy);
     }
+}
 
+impl InForce {
     /// Counts a call that its retries are a share of. A call that is refused loads nothing, and earns no retry.
-    pub(super) fn earn(&self, policy: &CallPolicy, now: Duration) {
+    pub(super) fn earn(&self, now: Duration) {
+        let policy = &self.policy;
         // A target that is never called twice has no use for the shared word.
         if policy.attempts > 1 && policy.retry_budget_milli.is_some() {
             self.budget.called(period(policy, now));
@@ -37,7 +55,8 @@ impl Lane {
     }
 
     /// Takes a retry from the budget, if one is left.
-    pub(super) fn spend(&self, policy: &CallPolicy, now: Duration) -> bool {
+    pub(super) fn spend(&self, now: Duration) -> bool {
+        let policy = &self.policy;
         let Some(share_milli) = policy.retry_budget_milli else { return true };
         // At most 1,000 a second for 60 s.
         let floor = u128::from(policy.retry_floor) * policy.retry_memory.as_millis() / 1_000;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::backoff;
 use super::error::{CallError, Cause, GaveUp};
-use super::lane::Lane;
+use super::lane::{InForce, Lane};
 use super::policy::CallPolicy;
 use super::verdict::{Again, Verdict};
 use crate::outcome::Outcome;
@@ -23,7 +23,7 @@ pub struct Attempt {
 
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) policy: Arc<CallPolicy>,
+    in_force: InForce,
     lane: Arc<Lane>,
     /// From the call's start.
     deadline: Duration,
@@ -37,18 +37,22 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(lane: Arc<Lane>, left: Option<Duration>, is_idempotent: bool, seed: u64) -> Self {
-        let policy = lane.policy();
+        let in_force = lane.in_force();
         // Unset, it is what attempts and backoffs make it anyway. Held against the clock, that sum would cut every last attempt by the
         // microseconds before it, and what the target didn't do in time would be its caller's doing.
-        let own = policy.deadline.unwrap_or(Duration::MAX);
+        let own = in_force.policy.deadline.unwrap_or(Duration::MAX);
         // A caller's deadline can only shorten the policy's.
         let deadline = left.map_or(own, |left| left.min(own));
         let is_callers = left.is_some_and(|left| left < own);
-        Self { policy, lane, deadline, is_callers, is_idempotent, seed, made: 0 }
+        Self { in_force, lane, deadline, is_callers, is_idempotent, seed, made: 0 }
     }
 
     pub(super) fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    pub(super) fn policy(&self) -> &Arc<CallPolicy> {
+        &self.in_force.policy
     }
 
     /// What is left at `elapsed` from the start; none once it has passed.
@@ -58,12 +62,12 @@ impl Plan {
 
     /// The longest wait for a permit where so much is left: who gets one then may still take the whole timeout.
     pub(super) fn patience(&self, left: Duration) -> Duration {
-        left.saturating_sub(self.policy.timeout)
+        left.saturating_sub(self.policy().timeout)
     }
 
     /// Whether a call like this may be made twice.
     pub(super) fn may_repeat(&self) -> bool {
-        self.is_idempotent && self.policy.attempts > 1
+        self.is_idempotent && self.policy().attempts > 1
     }
 
     /// Counts an admitted attempt; what it is told, and whether its caller's deadline ends it before its timeout does.
@@ -74,11 +78,11 @@ impl Plan {
         self.made += 1;
         counters.attempts.add(1);
         if self.made == 1 {
-            self.lane.earn(&self.policy, now);
+            self.in_force.earn(now);
         } else {
             counters.retries.add(1);
         }
-        let timeout = if is_probe { self.policy.probe_timeout() } else { self.policy.timeout };
+        let timeout = if is_probe { self.policy().probe_timeout() } else { self.policy().timeout };
         (Attempt { number: self.made, timeout: timeout.min(left), is_probe }, self.is_callers && left < timeout)
     }
 
@@ -95,7 +99,7 @@ impl Plan {
             Again::Yes => Duration::ZERO,
             Again::After(least) => least,
         };
-        if self.made >= self.policy.attempts {
+        if self.made >= self.policy().attempts {
             return Err(GaveUp::Attempts);
         }
         if !self.is_idempotent {
@@ -105,16 +109,16 @@ impl Plan {
             self.lane.counters.not_replayable.add(1);
             return Err(GaveUp::NotReplayable);
         }
-        let wait = backoff::wait(&self.policy, self.made, draw(self.seed, self.made)).max(least);
+        let wait = backoff::wait(self.policy(), self.made, draw(self.seed, self.made)).max(least);
         // Only an attempt that may take its whole timeout is sure to have had its chance.
-        let end = elapsed.saturating_add(wait).saturating_add(self.policy.timeout);
+        let end = elapsed.saturating_add(wait).saturating_add(self.policy().timeout);
         // What the target asks for is no part of the sum that bounds a call without a deadline, and has to find its place in it.
-        let is_asked_too_much = !least.is_zero() && end > self.policy.deadline();
+        let is_asked_too_much = !least.is_zero() && end > self.policy().deadline();
         if end > self.deadline || is_asked_too_much {
             self.lane.counters.deadline_kept.add(1);
             return Err(GaveUp::Deadline);
         }
-        if !self.lane.spend(&self.policy, now) {
+        if !self.in_force.spend(now) {
             self.lane.counters.budget_refused.add(1);
             return Err(GaveUp::Budget);
         }

@@ -75,6 +75,23 @@ fn a_floor_is_a_rate() {
     assert!((100..=140).contains(&retries), "2 a second: {retries}");
 }
 
+/// Periods have other numbers then, and lower ones would be forgotten when the higher ones of before are reached.
+#[test]
+fn a_longer_memory_forgets_as_well() {
+    let policy = |memory| twice().retry_budget(0.1).retry_floor(0).retry_memory(memory);
+    let world = World::standing(patient(), policy(secs(1)));
+    let succeed = || world.caller.to(T).run_blocking(|_| Ok::<_, ()>(())).unwrap().into_inner();
+    world.time.increment(secs(3_600));
+    succeed();
+    // Calls count on where the memory is the same.
+    world.caller.set_policy(T.to_owned(), policy(secs(1)).retry_budget(1.0).build().unwrap()).unwrap();
+    assert_eq!((fail(&world), fail(&world)), (GaveUp::Attempts, GaveUp::Attempts));
+    world.caller.set_policy(T.to_owned(), policy(secs(60)).build().unwrap()).unwrap();
+    (0..100).for_each(|_| succeed());
+    world.time.increment(secs(120));
+    assert_eq!((fail(&world), world.counts().retries), (GaveUp::Budget, 2));
+}
+
 #[test]
 fn a_refused_call_earns_no_retry() {
     let world = World::standing(patient().max_in_flight(1), twice().retry_budget(1.0).retry_floor(0));

@@ -98,8 +98,9 @@ where
     let (head, body) = request.into_parts();
     let lane = caller.lane(&key);
     let plan = Plan::new(Arc::clone(&lane), remaining(&head.headers), (options.is_idempotent)(&head), caller.seed());
-    let replays = if plan.may_repeat() { Replays::kept(body, plan.policy.replay_limit()) } else { Replays::once(body) };
-    let policy = Arc::clone(&plan.policy);
+    let replays =
+        if plan.may_repeat() { Replays::kept(body, plan.policy().replay_limit()) } else { Replays::once(body) };
+    let policy = Arc::clone(plan.policy());
     let fallbacks = Fallbacks { policy: policy.fallback(), options, counters: &lane.counters, engine: caller.engine() };
     let name = fallbacks.name(&key, &head);
     let scope = head.extensions.get::<Scope>().map(|scope| Arc::clone(&scope.is_over));
