@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backup::{Backup, fallback_blocking};
-use super::error::{CallError, Cause};
+use super::error::{CallError, Cause, GaveUp};
 use super::order::Ended;
 use super::plan::{Attempt, Plan};
 use super::typed::{Answer, Typed};
 use super::verdict::{Again, Verdict};
 use crate::engine::Key;
+use crate::outcome::Outcome;
 
 /// Waits between attempts; [`ThreadSleep`] unless a test has a quicker one.
 pub trait Sleep {
@@ -38,6 +39,9 @@ where
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
 {
     /// Runs the call on this thread: a value is a success, an error a failure worth another attempt.
+    ///
+    /// An attempt that the caller's deadline left less than its timeout, and that failed once that was over, is abandoned: the caller's time is
+    /// over, not the target's.
     ///
     /// Admission, with the wait of a critical call, retries, budget, deadline and fallback are as in [`run`](Self::run). The timeout is the client's own: nothing can take a
     /// thread out of a blocking read, and a second thread that gives up waiting for it would leave it there, holding its socket while its
@@ -82,10 +86,18 @@ where
                     permit.ignore();
                     (None, Cause::Deadline { on_arrival: false }, FINAL)
                 }
-                (Some(Ok(permit)), Some(left)) => {
-                    let (attempt, _) = plan.begin(left, permit.is_probe(), engine.now());
+                (Some(Ok(permit)), Some(time)) => {
+                    let (attempt, is_cut) = plan.begin(time, permit.is_probe(), engine.now());
                     let result = start(attempt);
                     let verdict = if result.is_err() && is_over() { Verdict::ignored() } else { judge(&result) };
+                    // A client's own timeout may be over a moment before the deadline is.
+                    let is_late = || verdict.code == "E901" || left(&plan).is_none();
+                    if is_cut && result.is_err() && verdict.outcome == Outcome::Failure && is_late() {
+                        drop(permit);
+                        lane.counters.deadline_cut.add(1);
+                        let cause = Cause::Deadline { on_arrival: false };
+                        break Ended::Failed(plan.failed(cause, FINAL, GaveUp::Deadline, previous));
+                    }
                     permit.settle(verdict.outcome);
                     if result.is_err() && verdict.code == "E901" {
                         plan.timed_out(attempt);

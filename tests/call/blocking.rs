@@ -61,6 +61,38 @@ fn a_blocking_call_tells_its_client_how_long_it_may_take() {
     assert_eq!(world.counts().deadline_refused, 1);
 }
 
+/// As an asynchronous one, that is cut off by then.
+#[test]
+fn a_blocking_caller_in_a_hurry_opens_no_circuit() {
+    let world = World::standing(Policy::builder().no_window().consecutive_failures(1), three());
+    let judge = |result: &Result<u32, &str>| match result {
+        Err("timed out") => Verdict::failure().code("E901"),
+        Err("no such account") => Verdict::success(),
+        result => Verdict::of(result),
+    };
+    let run = |took, result: Result<u32, &'static str>| {
+        let call = world.caller.to(T).idempotent(true).deadline(ms(30));
+        call.run_blocking_or(Backup::refuse(), judge, &quick(&world), |_| {
+            world.time.increment(ms(took));
+            result
+        })
+    };
+    for (took, result) in [(30, Err("broken")), (29, Err("timed out"))] {
+        let error = run(took, result).unwrap_err();
+        assert_eq!(
+            (error.cause(), error.gave_up(), error.attempts()),
+            (&Cause::Deadline { on_arrival: false }, GaveUp::Deadline, 1)
+        );
+    }
+    assert_eq!((world.totals(), world.counts().deadline_cut, world.counts().timeouts), ([0, 0, 0, 2], 2, 0));
+    // An answer is one, be it late. So is a failure that came in time.
+    assert_eq!(*run(31, Ok(1)).unwrap(), 1);
+    assert_eq!(run(31, Err("no such account")).unwrap_err().cause(), &Cause::Failed("no such account"));
+    assert_eq!(world.totals(), [2, 0, 0, 2]);
+    assert_eq!(run(29, Err("broken")).unwrap_err().cause(), &Cause::Failed("broken"));
+    assert_eq!((world.totals(), world.counts().deadline_cut), ([2, 1, 0, 2], 2));
+}
+
 #[test]
 fn a_timeout_of_the_clients_own_is_told_by_its_code() {
     let world = World::standing(patient(), three());
