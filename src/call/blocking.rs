@@ -98,7 +98,10 @@ where
                         let cause = Cause::Deadline { on_arrival: false };
                         break Ended::Failed(plan.failed(cause, FINAL, GaveUp::Deadline, previous));
                     }
-                    permit.settle(verdict.outcome);
+                    match verdict.come_back() {
+                        Some(wait) => permit.failure_retry_after(wait),
+                        None => permit.settle(verdict.outcome),
+                    };
                     if result.is_err() && verdict.code == "E901" {
                         plan.timed_out(attempt);
                     }

@@ -61,7 +61,10 @@ where
 
     fn settle(&mut self, permit: RequestPermit<K>, result: Result<T, E>) -> (Result<T, E>, Verdict) {
         let verdict = (self.judge)(&result);
-        permit.settle(verdict.outcome);
+        match verdict.come_back() {
+            Some(wait) => permit.failure_retry_after(wait),
+            None => permit.settle(verdict.outcome),
+        };
         (result, verdict)
     }
 }

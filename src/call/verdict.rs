@@ -11,7 +11,8 @@ pub enum Again {
     No,
     /// After a backoff.
     Yes,
-    /// Not before this time has passed: the target said so.
+    /// Not before this time has passed: the target said so. Of a failure the engine is told as well, see
+    /// [`Permit::failure_retry_after`](crate::Permit::failure_retry_after).
     After(Duration),
 }
 
@@ -72,6 +73,14 @@ impl Verdict {
     #[must_use]
     pub fn of<T, E>(result: &Result<T, E>) -> Self {
         if result.is_ok() { Self::success() } else { Self::failure() }
+    }
+
+    /// When a failed target said to come back, which the engine is to know, too.
+    pub(super) fn come_back(&self) -> Option<Duration> {
+        match (self.outcome, self.again) {
+            (Outcome::Failure, Again::After(wait)) => Some(wait),
+            _ => None,
+        }
     }
 
     /// Whether a value with this verdict is the call's good answer.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use portcullis::call::{Again, Backup, CallPolicy, Caller, Cause, GaveUp, Verdict};
+use portcullis::call::{Again, Backup, CallPolicy, Caller, Cause, GaveUp, ThreadSleep, Verdict};
 use portcullis::{Engine, Policy, Rejection, State};
 
 use super::support::{Count, World, patient, three, timed};
@@ -147,4 +147,22 @@ async fn targets_without_a_declaration_are_bounded_and_declared_ones_stay() {
     let kept = caller.all_counts().len();
     assert!(kept <= 101 + 512, "moka makes room a batch at a time: {kept}");
     assert_eq!(caller.counts("key 1999").unwrap().calls, 1);
+}
+
+/// What a client's own error says of when to come back holds for everybody's calls.
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_the_target_asked_for_reaches_the_engine() {
+    let open = Policy::builder().no_window().consecutive_failures(1).open_wait(ms(100)).jitter(0.0);
+    let judge = |_: &Result<(), &str>| Verdict::failure().again(Again::After(secs(20)));
+    for is_blocking in [false, true] {
+        let world = World::standing(open.clone(), three());
+        let call = world.caller.to(T);
+        let result = match is_blocking {
+            true => call.run_blocking_or(Backup::refuse(), judge, &ThreadSleep, |_| Err("busy")),
+            false => call.run_or(Backup::refuse(), judge, |_| async { Err("busy") }).await,
+        };
+        assert!(result.is_err());
+        let refused = world.engine.admit(T).map(drop).unwrap_err();
+        assert_eq!(refused.retry_after(), Some(secs(20)), "blocking: {is_blocking}");
+    }
 }
