@@ -34,7 +34,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 
 /// What the headers or trailers of a gRPC answer say: `grpc-retry-pushback-ms` (gRFC A6), or the `google.rpc.RetryInfo` in
 /// `grpc-status-details-bin`; the longer, if they say both.
-pub(super) fn grpc(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn grpc(headers: &HeaderMap) -> Option<Duration> {
     pushback(headers).max(retry_info(headers))
 }
 

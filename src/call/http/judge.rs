@@ -10,8 +10,9 @@ use crate::tower::come_back;
 
 /// Whether another attempt might do better than this response.
 ///
-/// 500, 502, 503 and 504 might, and gRPC's unavailable (14) in the headers; not before `Retry-After`, or gRPC's `grpc-retry-pushback-ms`, says
-/// so. No 4xx: 408 and 429 would only be made worse. No refusal of another portcullis, which says `E904` or `E905` in `x-portcullis-code`.
+/// 500, 502, 503 and 504 might, and gRPC's unavailable (14) in the headers; not before `Retry-After`, or gRPC's `grpc-retry-pushback-ms`
+/// or the `google.rpc.RetryInfo` in `grpc-status-details-bin`, the longer of both, says so. No 4xx: 408 and
+/// 429 would only be made worse. No refusal of another portcullis, which says `E904` or `E905` in `x-portcullis-code`.
 #[must_use]
 pub fn judge_response(status: StatusCode, headers: &HeaderMap) -> Again {
     if matches!(headers.get(CODE_HEADER).map(http::HeaderValue::as_bytes), Some(b"E904" | b"E905")) {
@@ -26,11 +27,15 @@ pub fn judge_response(status: StatusCode, headers: &HeaderMap) -> Again {
         return Again::No;
     }
     // A negative pushback forbids it: gRPC's retry design, A6.
-    if let Some(pushback) = headers.get("grpc-retry-pushback-ms") {
-        let millis = pushback.to_str().ok().and_then(|text| text.parse::<u64>().ok());
-        return millis.map_or(Again::No, |millis| Again::After(Duration::from_millis(millis)));
+    let mut pushback = None;
+    if let Some(value) = headers.get("grpc-retry-pushback-ms") {
+        match value.to_str().ok().and_then(|text| text.parse().ok()) {
+            Some(millis) => pushback = Some(Duration::from_millis(millis)),
+            None => return Again::No,
+        }
     }
-    retry_after(headers, SystemTime::now()).map_or(Again::Yes, Again::After)
+    let grpc = pushback.max(come_back::grpc(headers));
+    grpc.or_else(|| retry_after(headers, SystemTime::now())).map_or(Again::Yes, Again::After)
 }
 
 /// The wait that `Retry-After` asks for: seconds, or a date against the answer's own `Date`, or against `now` if it has none: the one place where
@@ -83,6 +88,14 @@ mod tests {
         assert_eq!(judge(200, &[("grpc-status", "13")]), Again::No);
         assert_eq!(judge(200, &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "1000")]), second);
         assert_eq!(judge(200, &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "-1")]), Again::No);
+        // A status (14) with a `RetryInfo` of 5 s.
+        let details =
+            ("grpc-status-details-bin", "CA4aMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIBQ");
+        let unavailable = ("grpc-status", "14");
+        let five = Again::After(Duration::from_secs(5));
+        assert_eq!(judge(200, &[unavailable, details]), five);
+        assert_eq!(judge(200, &[unavailable, details, ("grpc-retry-pushback-ms", "1000")]), five);
+        assert_eq!(judge(200, &[unavailable, details, ("grpc-retry-pushback-ms", "-1")]), Again::No);
     }
 
     #[test]
