@@ -9,6 +9,7 @@ mod call {
     mod bounded;
     mod budget;
     mod deadlines;
+    mod failures;
     mod fallbacks;
     mod grpc;
     mod integration;

@@ -24,6 +24,16 @@ pub(super) enum Judged {
     Trailers(GrpcClassifier),
 }
 
+impl Judged {
+    /// What is known before the body.
+    pub(super) fn by_now(self) -> Option<Outcome> {
+        match self {
+            Self::Headers(outcome) => Some(outcome),
+            Self::End(_) | Self::Trailers(_) => None,
+        }
+    }
+}
+
 pin_project! {
     /// A response body that settles its request's permit when it has ended.
     ///

@@ -27,6 +27,16 @@ pub trait Classify<Res, Err, K: Key> {
     ///
     /// The error that came in.
     fn settle(&self, permit: RequestPermit<K>, result: Result<Res, Err>) -> Result<Self::Response, Err>;
+
+    /// As [`settle`](Self::settle), and says what is known of the outcome by now: none if it is still to be told by the body, or if the
+    /// classifier doesn't say. A whole call asks its fallback for the failures among them.
+    fn settle_told(
+        &self,
+        permit: RequestPermit<K>,
+        result: Result<Res, Err>,
+    ) -> (Result<Self::Response, Err>, Option<Outcome>) {
+        (self.settle(permit, result), None)
+    }
 }
 
 /// Makes a classifier from a function of the result: an outcome for values of any kind, failures hidden in an `Ok` among them.
@@ -48,8 +58,13 @@ impl<Res, Err, K: Key, F: Fn(&Result<Res, Err>) -> Outcome> Classify<Res, Err, K
     type Response = Res;
 
     fn settle(&self, permit: RequestPermit<K>, result: Result<Res, Err>) -> Result<Res, Err> {
-        permit.settle((self.0)(&result));
-        result
+        self.settle_told(permit, result).0
+    }
+
+    fn settle_told(&self, permit: RequestPermit<K>, result: Result<Res, Err>) -> (Result<Res, Err>, Option<Outcome>) {
+        let outcome = (self.0)(&result);
+        permit.settle(outcome);
+        (result, Some(outcome))
     }
 }
 
@@ -115,12 +130,20 @@ impl fmt::Debug for HttpClassifier {
 impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for HttpClassifier {
     type Response = Response<GuardedBody<B, K>>;
 
-    fn settle(&self, mut permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
+    fn settle(&self, permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
+        self.settle_told(permit, result).0
+    }
+
+    fn settle_told(
+        &self,
+        mut permit: RequestPermit<K>,
+        result: Result<Response<B>, Err>,
+    ) -> (Result<Self::Response, Err>, Option<Outcome>) {
         let (parts, body) = match result {
             Ok(response) => response.into_parts(),
             Err(error) => {
                 permit.failure();
-                return Err(error);
+                return (Err(error), Some(Outcome::Failure));
             }
         };
         let outcome = self.judge(parts.status);
@@ -130,7 +153,7 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for HttpClassifier {
         // Nothing in a body can mend a failure, and who retries drops it unread.
         let now = outcome == Outcome::Failure || permit.is_probe() || (self.is_stream)(&parts);
         let judged = if now { Judged::Headers(outcome) } else { Judged::End(outcome) };
-        Ok(guarded(parts, body, permit, judged))
+        (Ok(guarded(parts, body, permit, judged)), judged.by_now())
     }
 }
 
@@ -198,12 +221,20 @@ impl GrpcClassifier {
 impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for GrpcClassifier {
     type Response = Response<GuardedBody<B, K>>;
 
-    fn settle(&self, mut permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
+    fn settle(&self, permit: RequestPermit<K>, result: Result<Response<B>, Err>) -> Result<Self::Response, Err> {
+        self.settle_told(permit, result).0
+    }
+
+    fn settle_told(
+        &self,
+        mut permit: RequestPermit<K>,
+        result: Result<Response<B>, Err>,
+    ) -> (Result<Self::Response, Err>, Option<Outcome>) {
         let (parts, body) = match result {
             Ok(response) => response.into_parts(),
             Err(error) => {
                 permit.failure();
-                return Err(error);
+                return (Err(error), Some(Outcome::Failure));
             }
         };
         let judged = match self.judge(&parts.headers) {
@@ -216,6 +247,6 @@ impl<B: Body, Err, K: Key> Classify<Response<B>, Err, K> for GrpcClassifier {
             let wait = come_back::grpc(&parts.headers).or_else(|| come_back::http(&parts.headers));
             wait.into_iter().for_each(|wait| permit.note_retry_after(wait));
         }
-        Ok(guarded(parts, body, permit, judged))
+        (Ok(guarded(parts, body, permit, judged)), judged.by_now())
     }
 }

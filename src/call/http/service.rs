@@ -24,6 +24,7 @@ use super::layer::{AnyError, JudgeError, Options, Scope, Shared};
 use super::once::Once;
 use super::replay::{ReplayBody, Replays};
 use crate::engine::Key;
+use crate::outcome::Outcome;
 use crate::priority::Priority;
 use crate::tower::{Classify, KeyFor, RequestPermit};
 
@@ -152,12 +153,14 @@ where
         permit: RequestPermit<K>,
         result: Result<Res, S::Error>,
     ) -> (Result<Response<Guarded>, S::Error>, Verdict) {
-        let result = self.classifier.settle(permit, result);
+        let (result, told) = self.classifier.settle_told(permit, result);
         let verdict = match &result {
             Err(error) => self.errors.judge(error),
             Ok(response) => {
                 let again = (self.options.judge)(response.status(), response.headers());
-                let is_failure = response.status().is_server_error() || again != Again::No;
+                // Whatever counts against the target is a failure for its caller, too, though no other attempt may be worth it.
+                let is_told = told == Some(Outcome::Failure);
+                let is_failure = is_told || response.status().is_server_error() || again != Again::No;
                 let verdict = if is_failure { Verdict::failure() } else { Verdict::success() };
                 verdict.again(again).status(response.status().as_u16())
             }
