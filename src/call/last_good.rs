@@ -44,16 +44,12 @@ impl<T: Clone + Send + Sync + 'static> LastGood<T> {
         self.kept.insert(name, Arc::new((answer, now)));
     }
 
-    /// The answer kept under a name and its age, if that is at most `max_age`. An older one is let go.
+    /// The answer kept under a name and its age, if that is at most `max_age`. An older one stays: another caller may take it.
     #[must_use]
     pub fn get(&self, name: &str, max_age: Duration, now: Duration) -> Option<(T, Duration)> {
         let kept = self.kept.get(name)?;
         let age = now.saturating_sub(kept.1);
-        if age > max_age {
-            self.kept.invalidate(name);
-            return None;
-        }
-        Some((kept.0.clone(), age))
+        (age <= max_age).then(|| (kept.0.clone(), age))
     }
 }
 

@@ -77,6 +77,14 @@ async fn the_last_good_answer_is_given_until_it_is_too_old() {
     assert_eq!(fallbacks(&world), [0, 0, 1, 2]);
 }
 
+#[test]
+fn an_answer_too_old_for_one_caller_is_kept_for_another() {
+    let store = LastGood::new(10);
+    store.keep("rates".to_owned(), 7, secs(1));
+    assert_eq!(store.get("rates", secs(10), secs(61)), None);
+    assert_eq!(store.get("rates", secs(60), secs(61)), Some((7, secs(60))));
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_store_is_bounded() {
     let store = LastGood::new(10);
