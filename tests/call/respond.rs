@@ -1,6 +1,6 @@
 //! Failures as responses, read by somebody else's code.
 
-use portcullis::call::{Backup, CallError, Verdict, respond, respond_grpc};
+use portcullis::call::{Backup, BoxError, CallError, FALLBACK_HEADER, Verdict, respond, respond_grpc};
 use portcullis::{Policy, Rejection};
 use tonic_types::StatusExt;
 
@@ -53,6 +53,24 @@ async fn when_to_come_back_is_retry_info() {
     assert_eq!(details.retry_info().unwrap().retry_delay, Some(secs(5)));
     assert_eq!(status.message(), format!("E904: {}", error.rejection().unwrap()));
     assert_eq!(respond(&error).headers()["retry-after"], "5");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_that_failed_too_is_told_of() {
+    let world = World::new(Policy::builder().no_window().consecutive_failures(1), three());
+    // A failure, and the refusal that comes of it.
+    for _ in 0..2 {
+        let failing = Backup::compute(|_: &CallError<&str>| Err(BoxError::from("no cache either")));
+        let call = world.caller.to(T).run_or(failing, Verdict::of, |_| async { Err::<(), _>("broken") });
+        let error = call.await.unwrap_err();
+        for response in [respond(&error), respond_grpc(&error)] {
+            assert_eq!(response.headers()[FALLBACK_HEADER], "failed", "{error}");
+        }
+        let error = failed(&world, Verdict::failure()).await;
+        for response in [respond(&error), respond_grpc(&error)] {
+            assert!(!response.headers().contains_key(FALLBACK_HEADER), "{error}");
+        }
+    }
 }
 
 #[test]
