@@ -9,7 +9,7 @@ pub const DEADLINE_HEADER: HeaderName = HeaderName::from_static("x-request-deadl
 /// The same in gRPC's own form: up to 8 digits and a unit.
 pub const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The time that a caller still waits, by its headers: the shorter of both; zero if it has passed, none if neither says anything that can be
+/// The time that a caller still waits, by its headers: the shortest that any line of either says; zero if it has passed, none if no line can be
 /// read.
 ///
 /// ```
@@ -25,12 +25,8 @@ pub const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 /// ```
 #[must_use]
 pub fn remaining(headers: &HeaderMap) -> Option<Duration> {
-    let millis = headers.get(DEADLINE_HEADER).and_then(millis);
-    let grpc = headers.get(GRPC_TIMEOUT).and_then(grpc_timeout);
-    match (millis, grpc) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
+    let millis = headers.get_all(DEADLINE_HEADER).iter().filter_map(millis);
+    millis.chain(headers.get_all(GRPC_TIMEOUT).iter().filter_map(grpc_timeout)).min()
 }
 
 /// Writes the time that is left, in whole milliseconds rounded down but at least 1: as `x-request-deadline-ms`, and as `grpc-timeout`
@@ -109,6 +105,23 @@ mod tests {
             ("+1S", None),
         ] {
             assert_eq!(read("grpc-timeout", value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn of_all_lines_the_shortest_that_can_be_read_counts() {
+        let mut headers = HeaderMap::new();
+        for (name, value, expected) in [
+            (DEADLINE_HEADER, "soon", None),
+            (DEADLINE_HEADER, "900", Some(900)),
+            (DEADLINE_HEADER, "700", Some(700)),
+            (DEADLINE_HEADER, "800", Some(700)),
+            (GRPC_TIMEOUT, "5x", Some(700)),
+            (GRPC_TIMEOUT, "600m", Some(600)),
+            (GRPC_TIMEOUT, "1S", Some(600)),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+            assert_eq!(remaining(&headers), expected.map(Duration::from_millis), "{value}");
         }
     }
 
