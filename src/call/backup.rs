@@ -14,6 +14,8 @@ use super::typed::Answer;
 type Answering<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
 /// The fallback of one typed call.
+///
+/// It isn't asked where the caller's deadline had passed on arrival, or where the failure is its caller's own.
 pub struct Backup<'a, T, E>(Kind<'a, T, E>);
 
 type Compute<'a, T, E> = Box<dyn FnOnce(&CallError<E>) -> Result<T, BoxError> + Send + 'a>;
@@ -85,7 +87,7 @@ impl<'a, T, E> Backup<'a, T, E> {
 
     /// Asks for an answer in place of a failure.
     pub(super) fn ask(self, error: &CallError<E>, now: Duration) -> Said<T> {
-        if error.is_callers {
+        if error.is_for_nobody() {
             return Said::Nothing;
         }
         match self.0 {

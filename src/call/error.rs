@@ -20,7 +20,7 @@ pub enum Cause<E> {
     },
     /// The call's deadline has passed.
     Deadline {
-        /// Whether it had when the call came: nothing was tried then.
+        /// Whether it had when the call came: nothing was tried then, and no fallback asked.
         on_arrival: bool,
     },
     /// The call's own error.
@@ -88,13 +88,18 @@ pub struct CallError<E> {
     pub(super) previous: Option<Box<Cause<E>>>,
     pub(super) fallback: Option<BoxError>,
     pub(super) failed_code: &'static str,
-    /// Whether it is the caller's own doing, which no fallback answers.
+    /// Whether it is the caller's own doing.
     pub(super) is_callers: bool,
 }
 
 impl<E> CallError<E> {
     pub(super) fn new(cause: Cause<E>, attempts: u32, gave_up: GaveUp) -> Self {
         Self { cause, attempts, gave_up, previous: None, fallback: None, failed_code: "E500", is_callers: false }
+    }
+
+    /// Whether no fallback is asked to answer: it is the caller's own doing, or the caller is gone.
+    pub(super) fn is_for_nobody(&self) -> bool {
+        self.is_callers || matches!(self.cause, Cause::Deadline { on_arrival: true })
     }
 
     /// What the call failed with in the end.

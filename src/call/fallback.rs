@@ -10,7 +10,8 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// What callers of a target get instead of a failure: declared by the nature of the target.
 ///
 /// Fail closed where a wrong answer does harm (payments, permissions): [`Refuse`](Self::Refuse). Fail open where an old or a plain answer is
-/// better than none. The HTTP layer and the gateway go by this; typed calls bring their own, see [`Backup`](super::Backup).
+/// better than none. A call whose deadline had passed on arrival is refused whatever is declared: nobody waits for an answer, and nothing was
+/// asked of the target. The HTTP layer and the gateway go by this; typed calls bring their own, see [`Backup`](super::Backup).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fallback {

@@ -6,7 +6,8 @@
 //!   a threshold of five means fifteen.
 //! - A wait for a permit is part of the admission: outside of the timeout, which is the target's time, and within the deadline, which is the caller's.
 //! - The deadline is around the retries: it is the caller's time, however often the target is tried in it.
-//! - The fallback is outside of all: it answers for refusals, timeouts and deadlines alike. What it is depends on the call's kind, so it
+//! - The fallback is outside of all: it answers for refusals, timeouts and deadlines alike, but not where the
+//!   deadline had passed on arrival: nobody is there to be answered. What it is depends on the call's kind, so it
 //!   stands where the kinds are, in `backup.rs` and `http/fallback.rs`.
 //!
 //! tower's own `Retry` could stand for one of these layers, but it knows no time: its policy is asked for the next wait without being told

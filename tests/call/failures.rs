@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request};
 use http_body_util::Full;
 use portcullis::Outcome;
-use portcullis::call::{CallLayer, FALLBACK_HEADER, Fallback, FallbackValue};
+use portcullis::call::{CallLayer, Cause, FALLBACK_HEADER, Fallback, FallbackValue, respond};
 use portcullis::tower::{GrpcClassifier, HttpClassifier, classify_fn};
 use tower::{Layer, Service};
 
@@ -55,4 +55,15 @@ async fn an_answer_is_the_failure_that_its_classifier_says_it_is() {
     let request: Request<Full<Bytes>> = get();
     assert!(service.call(request).await.unwrap().headers().contains_key(FALLBACK_HEADER));
     assert_eq!((world.counts().failed, world.totals()), (2, [1, 2, 1, 0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_late_on_arrival_is_answered_by_no_fallback() {
+    let world = world();
+    let mut request = get();
+    request.headers_mut().insert("x-request-deadline-ms", HeaderValue::from_static("0"));
+    let http = CallLayer::new(world.caller.clone(), key, HttpClassifier::new());
+    let error = http.layer(Upstream::new([])).call(request).await.unwrap_err();
+    assert_eq!((error.cause(), respond(&error).status().as_u16()), (&Cause::Deadline { on_arrival: true }, 504));
+    assert_eq!((world.counts().deadline_refused, world.counts().fallback_value), (1, 0));
 }

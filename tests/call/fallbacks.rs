@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use portcullis::Policy;
-use portcullis::call::{Backup, BoxError, CallError, Cause, FallbackKind, LastGood, NoFallback, Verdict};
+use portcullis::call::{Backup, BoxError, CallError, Cause, FallbackKind, LastGood, NoFallback, ThreadSleep, Verdict};
 
 use super::support::{World, patient, three};
 use crate::common::{T, ms, secs};
@@ -47,12 +47,25 @@ async fn each_fallback_says_what_it_is_and_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_and_a_passed_deadline_are_answered_for_too() {
+async fn a_refusal_and_a_deadline_that_passes_are_answered_for_too() {
     let world = World::new(Policy::builder().no_window().consecutive_failures(1), three());
-    let late = world.caller.to(T).deadline(ms(0)).run_or(Backup::value(3), Verdict::of, |_| async { Ok::<_, ()>(1) });
+    let hang = |_| std::future::pending::<Result<_, ()>>();
+    let late = world.caller.to(T).deadline(ms(5)).run_or(Backup::value(3), Verdict::of, hang);
     assert_eq!(late.await.unwrap().fallback(), Some(FallbackKind::Value));
     let _ = world.engine.admit(T).unwrap().failure();
     assert_eq!(broken(&world, Backup::value(4)).await.unwrap(), (4, Some(FallbackKind::Value)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_to_answer_who_was_late_on_arrival() {
+    let world = World::new(patient(), three());
+    let late = || world.caller.to(T).deadline(ms(0));
+    let asynchronous = late().run_or(Backup::value(3), Verdict::of, |_| async { Ok::<_, ()>(1) }).await.unwrap_err();
+    let blocking = late().run_blocking_or(Backup::value(3), Verdict::of, &ThreadSleep, |_| Ok::<_, ()>(1)).unwrap_err();
+    for error in [asynchronous, blocking] {
+        assert_eq!((error.cause(), error.fallback_error().is_none()), (&Cause::Deadline { on_arrival: true }, true));
+    }
+    assert_eq!((fallbacks(&world), world.counts().deadline_refused), ([0; 4], 2));
 }
 
 #[tokio::test(start_paused = true)]

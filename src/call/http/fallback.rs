@@ -55,7 +55,7 @@ impl<K: Key> Fallbacks<'_, K> {
         bad: Option<Response<B>>,
     ) -> Result<Response<CallBody<B>>, CallError<E>> {
         let said = match self.policy {
-            _ if error.is_callers => None,
+            _ if error.is_for_nobody() => None,
             Fallback::Refuse => None,
             Fallback::Value(value) => {
                 let mut response = Response::new(Bytes::copy_from_slice(value.body.as_bytes()));
