@@ -236,9 +236,10 @@ impl<K: Key> CallerBuilder<K> {
         self
     }
 
-    /// Bounds the targets without a declaration that are remembered: 10,000 unless set.
+    /// Bounds the targets without a declaration that are remembered: 10,000 unless set, and 1 at the least. A target that is
+    /// forgotten begins anew, and with a fresh budget each call could be retried.
     pub fn max_targets(mut self, targets: u64) -> Self {
-        self.max_targets = targets;
+        self.max_targets = targets.max(1);
         self
     }
 

@@ -149,6 +149,19 @@ async fn targets_without_a_declaration_are_bounded_and_declared_ones_stay() {
     assert_eq!(caller.counts("key 1999").unwrap().calls, 1);
 }
 
+/// With no target remembered each call would find a budget of its own, and its floor unspent.
+#[tokio::test(start_paused = true)]
+async fn at_least_one_target_is_remembered() {
+    let engine = Arc::new(Engine::builder().policy(patient().build().unwrap()).build());
+    let policy = three().attempts(2).retry_floor(1).retry_memory(secs(1)).build().unwrap();
+    let caller = Caller::builder(engine).policy(policy).max_targets(0).build().unwrap();
+    for gave_up in [GaveUp::Attempts, GaveUp::Budget, GaveUp::Budget] {
+        let call = caller.to(T).idempotent(true).run(|_| async { Err::<(), _>("broken") });
+        assert_eq!(call.await.unwrap_err().gave_up(), gave_up);
+    }
+    assert_eq!(caller.counts(T).unwrap().calls, 3);
+}
+
 /// What a client's own error says of when to come back holds for everybody's calls.
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_the_target_asked_for_reaches_the_engine() {
