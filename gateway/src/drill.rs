@@ -66,6 +66,8 @@ pub async fn run(drill: &Drill) -> Result<Report, Error> {
         }
     };
     let after = admin.look().await;
+    // Between two looks somebody may have acted, and release would undo it.
+    is_foreign |= after.as_ref().is_ok_and(report::is_foreign);
     if !is_foreign {
         admin.release().await?;
     }

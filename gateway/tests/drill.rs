@@ -9,6 +9,7 @@ use std::process::{Output, Stdio};
 use common::process::Process;
 use common::{get, post, upstream};
 use portcullis_gateway::demo::upstreams::Upstream;
+use portcullis_gateway::drill::Drill;
 use tokio::process::{Child, Command};
 
 const VALUE: &str = "fallback = { value = { body = \"plan B\" } }";
@@ -145,6 +146,28 @@ async fn a_lease_ends_by_itself_and_an_operator_ends_it_at_once() {
     assert!(shown(&process).await.get("drill_ms").is_none());
     tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
     assert_eq!(shown(&process).await["state"], "FORCED_OPEN");
+}
+
+/// Somebody acts after the last look but one: here there is only the last one.
+#[tokio::test]
+async fn what_an_operator_does_in_the_last_moment_is_left_alone() {
+    let shown = |state: &str, forced: u8| format!("{{\"state\":{state},\"refusals\":{{\"forced\":{forced}}}}}");
+    for (last, releases) in
+        [("\"FORCED_OPEN\"", 0), ("\"OPEN\"", 0), ("\"CLOSED\"", 1), ("\"FORCED_OPEN\",\"drill_ms\":9", 1)]
+    {
+        let admin = common::Answering::start(move |n, _| {
+            let body = if n == 0 { shown("\"FORCED_OPEN\",\"drill_ms\":9", 0) } else { shown(last, 1) };
+            common::answer("200 OK", "", &body)
+        })
+        .await;
+        let length = std::time::Duration::from_millis(20);
+        let drill = Drill { target: "t".to_owned(), length, admin: admin.address.to_string(), token: None };
+        let report = portcullis_gateway::drill::run(&drill).await.unwrap();
+        assert_eq!(report.is_passed(), releases == 1, "{last} {report}");
+        assert_eq!(report.to_string().contains("somebody else"), releases == 0, "{last} {report}");
+        let asked = admin.heads();
+        assert_eq!(asked.iter().filter(|head| head.contains("/release")).count(), releases, "{last} {asked:?}");
+    }
 }
 
 #[tokio::test]

@@ -36,6 +36,11 @@ pub(super) fn is_drilled(target: &Value) -> bool {
     target["state"] == "FORCED_OPEN" && target.get("drill_ms").is_some()
 }
 
+/// Whether a target that was drilled is kept by somebody else, or by its own failures. One that is CLOSED was released, and may be again.
+pub(super) fn is_foreign(target: &Value) -> bool {
+    !is_drilled(target) && target["state"] != "CLOSED"
+}
+
 impl Counts {
     fn of(target: &Value) -> Self {
         let count = |value: &Value| value.as_u64().unwrap_or(0);
