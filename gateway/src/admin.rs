@@ -153,12 +153,11 @@ fn act(shared: &Shared, name: &str, action: &str) -> Answer {
         return unknown(name);
     }
     // From here on it is as the operator wants it.
-    shared.drills().end(name);
-    let done = match action {
+    let done = shared.drills().end_and(name, || match action {
         "force-open" => engine.force_open(name),
         "disable" => engine.disable(name),
         _ => engine.release(name),
-    };
+    });
     match done {
         Ok(changed) => {
             tracing::info!(target_name = name, action, changed, "an operator acted");

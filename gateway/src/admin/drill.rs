@@ -40,12 +40,21 @@ impl Drills {
         self.lock().get(target).map(|drill| drill.ends.saturating_duration_since(Instant::now()))
     }
 
-    /// Ends a drill without a word to the target.
-    pub(super) fn end(&self, target: &str) {
-        let ended = self.lock().remove(target);
-        if let Some(drill) = ended {
+    /// Ends a drill, if there is one, and does what is done to the target instead: nothing comes between. `act` must not ask for drills.
+    pub(super) fn end_and<R>(&self, target: &str, act: impl FnOnce() -> R) -> R {
+        let mut drills = self.lock();
+        if let Some(drill) = drills.remove(target) {
             drill.lease.abort();
         }
+        act()
+    }
+
+    /// The same at the end of a lease; nothing if the drill is over, or the target's drill is another one.
+    fn expire<R>(&self, target: &str, ends: Instant, act: impl FnOnce() -> R) -> Option<R> {
+        let mut drills = self.lock();
+        drills.get(target).filter(|drill| drill.ends == ends)?;
+        drills.remove(target);
+        Some(act())
     }
 }
 
@@ -82,8 +91,50 @@ pub(super) fn begin(shared: &Arc<Shared>, name: &str, query: Option<&str>) -> An
 async fn release_at(ends: Instant, shared: Weak<Shared>, name: String) {
     tokio::time::sleep_until(ends).await;
     let Some(shared) = shared.upgrade() else { return };
-    let is_on = shared.drills().lock().remove(&name).is_some();
-    if is_on && shared.engine().release(name.as_str()).is_ok() {
+    let released = shared.drills().expire(&name, ends, || shared.engine().release(name.as_str()));
+    if matches!(released, Some(Ok(_))) {
         tracing::info!(target_name = name, "a drill's time is over");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared() -> Arc<Shared> {
+        let text = "[[route]]\npath = \"/\"\ntarget = \"t\"\n[target.t]\nupstream = [\"http://127.0.0.1:1\"]";
+        Shared::new(&text.parse().unwrap()).unwrap()
+    }
+
+    fn state(shared: &Shared) -> State {
+        shared.engine().snapshot("t").unwrap().state
+    }
+
+    #[tokio::test]
+    async fn a_lease_ends_its_own_drill_and_no_newer_one() {
+        let shared = shared();
+        let early = Instant::now();
+        assert_eq!(begin(&shared, "t", Some("seconds=600")).status(), StatusCode::OK);
+        // As one that had just woken up when its drill was ended and the next one began.
+        release_at(early, Arc::downgrade(&shared), "t".to_owned()).await;
+        assert!(shared.drills().left("t").is_some());
+        assert_eq!(state(&shared), State::ForcedOpen);
+        shared.drills().lock().get_mut("t").unwrap().ends = early;
+        release_at(early, Arc::downgrade(&shared), "t".to_owned()).await;
+        assert!(shared.drills().left("t").is_none());
+        assert_eq!(state(&shared), State::Closed);
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_between_the_end_of_a_drill_and_what_is_done_instead() {
+        let shared = shared();
+        let drills = shared.drills();
+        assert_eq!(begin(&shared, "t", Some("seconds=600")).status(), StatusCode::OK);
+        let ends = drills.lock()["t"].ends;
+        let is_held = || drills.0.try_lock().is_err();
+        assert_eq!(drills.expire("t", ends, is_held), Some(true));
+        assert_eq!(drills.expire("t", ends, is_held), None);
+        assert!(drills.end_and("t", is_held));
+        assert!(!is_held());
     }
 }
