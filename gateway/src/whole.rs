@@ -175,6 +175,9 @@ impl Service<Request<ReplayBody<Upload>>> for Attempts {
         let attempt = request.extensions().get::<Attempt>();
         let (number, is_probe) = attempt.map_or((1, false), |attempt| (attempt.number, attempt.is_probe));
         let timeout = if is_probe { self.probe_timeout } else { upstream.timeout() };
+        if let Some(upload) = upload.as_ref().filter(|_| number > 1) {
+            upload.begin_again();
+        }
         // The next upstream each time: one of several may be the only one that is ill.
         let turn = turn.wrapping_add(number as usize - 1);
         Box::pin(async move { upstream.call(request.map(Either::Right), Terms { turn, timeout, upload }).await })

@@ -207,6 +207,27 @@ async fn a_client_that_breaks_off_its_upload_is_nobodys_failure() {
 }
 
 #[tokio::test]
+async fn an_upstream_that_takes_nothing_of_an_upload_is_not_excused_by_the_attempt_before() {
+    let sick = common::scripted(|mut raw| async move {
+        // By then the gateway has asked the client for more, in vain.
+        raw.read_to("half").await;
+        raw.send(&answer("503 Service Unavailable", "", "").unwrap()).await;
+        raw.read_all().await;
+    })
+    .await;
+    let (hole, _waiting, _listener) = black_hole().await;
+    let lines = format!("{FREELY}\nwindow = \"none\"\nattempts = 2\nretry_backoff = \"0s\"\ntimeout = \"500ms\"");
+    let gateway = gateway_to_both([sick, hole], &lines).await;
+    let mut slow = Raw::connect(gateway.address()).await;
+    slow.send("PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf").await;
+    let head = slow.head().await;
+    assert!(head.starts_with("HTTP/1.1 504"), "{head}");
+    until_idle(&gateway, "t").await;
+    let totals = target(&gateway, "t").await["totals"].clone();
+    assert_eq!((&totals["failure"], &totals["ignored"]), (&2.into(), &0.into()), "{totals}");
+}
+
+#[tokio::test]
 async fn a_probe_has_a_timeout_of_its_own() {
     let core = upstream().await;
     let lines = "consecutive_failures = 1\nopen_wait = \"20ms\"\ntimeout = \"20s\"\nprobe_timeout = \"50ms\"";

@@ -50,6 +50,11 @@ impl Progress {
         self.turn.load(Ordering::Relaxed) == CLIENTS_TURN
     }
 
+    /// A further attempt begins, which is still to ask for what the client has sent. What the one before found is no excuse for it.
+    pub(crate) fn begin_again(&self) {
+        let _ = self.turn.compare_exchange(CLIENTS_TURN, UPSTREAMS_TURN, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     /// Whether the client broke off.
     pub(crate) fn has_failed(&self) -> bool {
         self.turn.load(Ordering::Relaxed) == FAILED
