@@ -25,6 +25,7 @@ mod reader;
 mod routes;
 mod targets;
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::str::FromStr;
@@ -37,6 +38,8 @@ use toml::de::DeTable;
 
 pub use error::{ConfigError, ConfigErrors};
 use reader::{Report, fields};
+
+use crate::hidden::Hidden;
 
 /// The keys at the top of the file.
 const KEYS: &[&str] = &[
@@ -52,8 +55,8 @@ const KEYS: &[&str] = &[
     "target",
 ];
 
-/// A checked configuration.
-#[derive(Clone, Debug, PartialEq)]
+/// A checked configuration. Its token isn't shown by `Debug`.
+#[derive(Clone, PartialEq)]
 pub struct Config {
     /// Where requests come in.
     pub listen: SocketAddr,
@@ -73,6 +76,34 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// The targets, in the order of the file.
     pub targets: Vec<Target>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Taken apart, so that no field is forgotten.
+        let Self {
+            listen,
+            admin,
+            admin_token,
+            max_concurrent,
+            header_timeout,
+            write_timeout,
+            shutdown_timeout,
+            routes,
+            targets,
+        } = self;
+        f.debug_struct("Config")
+            .field("listen", listen)
+            .field("admin", admin)
+            .field("admin_token", &Hidden::of(admin_token.as_deref()))
+            .field("max_concurrent", max_concurrent)
+            .field("header_timeout", header_timeout)
+            .field("write_timeout", write_timeout)
+            .field("shutdown_timeout", shutdown_timeout)
+            .field("routes", routes)
+            .field("targets", targets)
+            .finish()
+    }
 }
 
 /// Which requests go to which target.

@@ -5,6 +5,7 @@
 mod client;
 mod report;
 
+use std::fmt;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,6 +15,8 @@ use client::Admin;
 pub use client::Error;
 pub use report::Report;
 
+use crate::hidden::Hidden;
+
 /// The longest drill.
 pub const LONGEST: Duration = crate::admin::LONGEST;
 
@@ -22,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What the lease outlasts the drill by: the tool releases first, unless it died.
 const LEASE: Duration = Duration::from_secs(5);
 
-/// What to drill.
-#[derive(Clone, Debug)]
+/// What to drill. Its token isn't shown by `Debug`.
+#[derive(Clone)]
 pub struct Drill {
     /// The target.
     pub target: String,
@@ -33,6 +36,19 @@ pub struct Drill {
     pub admin: String,
     /// Its token, if it has one.
     pub token: Option<String>,
+}
+
+impl fmt::Debug for Drill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, length, admin, token } = self;
+        let token = Hidden::of(token.as_deref());
+        f.debug_struct("Drill")
+            .field("target", target)
+            .field("length", length)
+            .field("admin", admin)
+            .field("token", &token)
+            .finish()
+    }
 }
 
 /// Forces the target open, waits, releases it, and counts. SIGINT and SIGTERM end the drill early; the target is released then, too.

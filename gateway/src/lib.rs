@@ -27,6 +27,7 @@ pub mod demo;
 pub mod drill;
 mod gateway;
 mod headers;
+mod hidden;
 mod paced;
 mod proxy;
 mod reply;

@@ -11,14 +11,14 @@ use portcullis_gateway::{Config, demo, drill, serve};
 use tracing_subscriber::EnvFilter;
 
 /// A reverse proxy in which a dead target hurts nobody else.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "portcullis", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 enum Command {
     /// Run the proxy until SIGTERM; SIGHUP reads the configuration again.
     Serve {

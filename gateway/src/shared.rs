@@ -1,6 +1,7 @@
 //! What the listeners share: the engine and the cap for good, the routes until the next reload.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::admin::Drills;
 use crate::cap::Cap;
 use crate::client::Clients;
 use crate::config::{Config, Route, Target};
+use crate::hidden::Hidden;
 use crate::route::Routes;
 use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
@@ -43,7 +45,6 @@ struct Lasting {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a reload replaces as a whole.
-#[derive(Debug)]
 pub(crate) struct Live {
     routes: Routes<Way>,
     // As configured.
@@ -132,6 +133,14 @@ impl Lasting {
                 may_wait: target.policy.max_waiting() > 0,
             },
         }
+    }
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { routes, targets, token } = self;
+        let token = Hidden::of(token.as_deref());
+        f.debug_struct("Live").field("routes", routes).field("targets", targets).field("token", &token).finish()
     }
 }
 

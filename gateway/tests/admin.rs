@@ -143,6 +143,24 @@ async fn with_a_token_only_its_bearer_acts() {
 }
 
 #[tokio::test]
+async fn debug_output_shows_no_token() {
+    let core = upstream().await;
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\nadmin_token = \"{TOKEN}\"\n{}",
+        common::single(core.address(), "")
+    );
+    let config: portcullis_gateway::Config = text.parse().unwrap();
+    let (target, admin) = ("t".to_owned(), "127.0.0.1:1".to_owned());
+    let length = std::time::Duration::from_secs(1);
+    let drill = portcullis_gateway::drill::Drill { target, length, admin, token: Some(TOKEN.to_owned()) };
+    let shown = [format!("{config:?}"), format!("{drill:?}")];
+    let gateway = portcullis_gateway::Gateway::start(config).await.unwrap();
+    for shown in shown.into_iter().chain([format!("{gateway:?}")]) {
+        assert!(shown.contains("oken: Some(<hidden>)") && !shown.contains(TOKEN), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_token_a_public_listener_does_not_start() {
     let core = upstream().await;
     let text = format!("admin = \"0.0.0.0:0\"\nlisten = \"127.0.0.1:0\"\n{}", common::single(core.address(), ""));

@@ -55,7 +55,11 @@ pub(super) struct Admin {
 impl Admin {
     pub(super) fn new(address: &str, token: Option<&str>, target: &str) -> Result<Self, Error> {
         let token = token.map(|token| format!("Bearer {token}").try_into());
-        let token = token.transpose().map_err(|_| Error::Refused("the token is none that a header can hold".into()))?;
+        let mut token: Option<header::HeaderValue> =
+            token.transpose().map_err(|_| Error::Refused("the token is none that a header can hold".into()))?;
+        if let Some(token) = &mut token {
+            token.set_sensitive(true);
+        }
         let target = format!("http://{address}/targets/{}", utf8_percent_encode(target, NON_ALPHANUMERIC));
         Ok(Self { client: Client::builder(TokioExecutor::new()).build_http(), target, token })
     }
