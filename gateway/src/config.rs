@@ -140,7 +140,7 @@ pub struct Target {
     pub stream: bool,
     /// When calls to it are admitted.
     pub policy: Policy,
-    /// What a whole call is: its deadline, attempts and fallback.
+    /// What a whole call is: its deadline, attempts and fallback. A deadline that is set bounds the answer's body, too, unless that is a stream.
     pub call: CallPolicy,
 }
 

@@ -10,12 +10,14 @@
 //! - TLS, in or out: put it behind something that ends TLS, and keep the upstreams on a network that needs none.
 //! - Upgrades (WebSocket) and tunnels, and transfer codings but chunked: refused with 501.
 //! - Trailers of requests: dropped. Those of answers are passed on.
-//! - Retries and fallbacks of answers that break off in their body: what a client has begun to read can't be taken back. Deadlines, too, are for
-//!   the head of the answer.
+//! - Retries and fallbacks of answers that break off in their body: what a client has begun to read can't be taken back. What a client says of its
+//!   deadline, too, is for the head of the answer.
 //! - Retries and fallbacks where a route is without admission.
 //! - Buffering: a client that sends or reads slowly holds a place of its target for as long. It isn't held against the
 //!   target, but it counts against its limit. One that takes nothing at all is cut off after `write_timeout`; over HTTP/2 only
 //!   one that leaves its whole connection unread, since a stream without window doesn't show there.
+//! - A bound on slow upstreams without a `deadline`: only their silence is bounded, by `timeout`. With one, an answer that isn't a stream is
+//!   broken off once the target has taken that long.
 #![warn(missing_docs)]
 
 mod admin;

@@ -13,6 +13,7 @@ use http_body_util::Either;
 use portcullis::call::{CallBody, DEADLINE_HEADER, GRPC_TIMEOUT, remaining, write_remaining};
 use portcullis::tower::{GuardedBody, requested_priority};
 use portcullis::{Admit, Engine, Priority, Rejection};
+use tokio::time::Instant;
 
 use crate::body::{Download, Upload};
 use crate::upstream::{CallError, Terms, Upstream};
@@ -75,7 +76,7 @@ pub(crate) enum Unanswered {
 }
 
 impl Stack {
-    /// `admission` is asked about each call, if there is one; `deadline` bounds those that aren't asked about.
+    /// `admission` is asked about each call, if there is one; `deadline` bounds the answers' bodies, and calls that it isn't asked about as a whole.
     pub(crate) fn new(
         target: &str,
         admission: Option<Admission>,
@@ -93,17 +94,18 @@ impl Stack {
     /// Makes one call. What few calls need is boxed: the others would be moved with room for it.
     pub(crate) async fn call(&self, mut request: Request<Upload>) -> Result<Response<Answer>, Unanswered> {
         let left = deadline(request.headers());
+        let end = self.deadline.map(|deadline| Instant::now() + deadline);
         let Some(admission) = &self.admission else {
             let answer = match left.into_iter().chain(self.deadline).min() {
-                None => self.attempt(request).await.map_err(Unanswered::Failed),
-                Some(limit) => Box::pin(self.within(limit, request)).await,
+                None => self.attempt(request, None).await.map_err(Unanswered::Failed),
+                Some(limit) => Box::pin(self.within(limit, request, end)).await,
             };
             return Ok(answer?.map(|body| Either::Left(Either::Right(body))));
         };
         let priority = admission.asks.priority(request.headers());
         if admission.is_whole || left.is_some() {
             request.extensions_mut().insert(priority);
-            let answer = Box::pin(admission.whole.call(&self.target, request)).await.map_err(Unanswered::Whole)?;
+            let answer = Box::pin(admission.whole.call(&self.target, request, end)).await.map_err(Unanswered::Whole)?;
             return Ok(answer.map(|body| Either::Right(Box::pin(body))));
         }
         // Dropped together with this future it is an abandoned call, and a failure where the future panics.
@@ -115,24 +117,34 @@ impl Stack {
             engine.admit_owned_with(target, how)
         };
         let permit = permit.map_err(Unanswered::Rejected)?;
-        let answer = self.attempt(request).await;
+        // Who has a deadline makes whole calls.
+        let answer = self.attempt(request, None).await;
         let answer = settle(&admission.settle, permit, answer).map_err(Unanswered::Failed)?;
         Ok(answer.map(|body| Either::Left(Either::Left(body))))
     }
 
-    fn attempt(&self, request: Request<Upload>) -> impl Future<Output = Result<Response<Download>, CallError>> {
-        let terms =
-            Terms { turn: self.upstream.turn(), timeout: self.upstream.timeout(), upload: request.body().progress() };
+    fn attempt(
+        &self,
+        request: Request<Upload>,
+        end: Option<Instant>,
+    ) -> impl Future<Output = Result<Response<Download>, CallError>> {
+        let upload = request.body().progress();
+        let terms = Terms { turn: self.upstream.turn(), timeout: self.upstream.timeout(), end, upload };
         self.upstream.call(request.map(Either::Left), terms)
     }
 
     /// A call that no policy is asked about. The time that it may take holds all the same.
-    async fn within(&self, limit: Duration, mut request: Request<Upload>) -> Result<Response<Download>, Unanswered> {
+    async fn within(
+        &self,
+        limit: Duration,
+        mut request: Request<Upload>,
+        end: Option<Instant>,
+    ) -> Result<Response<Download>, Unanswered> {
         if limit.is_zero() {
             return Err(Unanswered::Deadline { on_arrival: true });
         }
         write_remaining(request.headers_mut(), limit.min(self.upstream.timeout()));
-        let in_time = tokio::time::timeout(limit, self.attempt(request)).await;
+        let in_time = tokio::time::timeout(limit, self.attempt(request, end)).await;
         in_time.map_err(|_| Unanswered::Deadline { on_arrival: false })?.map_err(Unanswered::Failed)
     }
 }

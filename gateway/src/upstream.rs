@@ -94,7 +94,7 @@ impl Upstream {
     /// Makes one attempt.
     pub(crate) async fn call(&self, mut request: Request<Sent>, terms: Terms) -> Result<Response<Download>, CallError> {
         let shared = &*self.0;
-        let Terms { turn, timeout, upload } = terms;
+        let Terms { turn, timeout, end, upload } = terms;
         let Some((authority, host)) = shared.places.get(turn % shared.places.len().max(1)) else {
             return Err(CallError::Unreachable("the target has no upstream".to_owned()));
         };
@@ -122,7 +122,7 @@ impl Upstream {
             head.extensions.insert(Stream);
         }
         let limit = (!stream).then_some(shared.timeout);
-        Ok(Response::from_parts(head, Download::new(body, limit, upload)))
+        Ok(Response::from_parts(head, Download::new(body, limit, end, upload)))
     }
 }
 
@@ -133,6 +133,8 @@ pub(crate) struct Terms {
     pub(crate) turn: usize,
     /// The time to the head of the answer.
     pub(crate) timeout: Duration,
+    /// When the answer's body must have ended, unless it is a stream.
+    pub(crate) end: Option<Instant>,
     /// How the request's body stands, if it has one.
     pub(crate) upload: Option<Arc<Progress>>,
 }

@@ -16,6 +16,7 @@ use portcullis::call::{
     Verdict,
 };
 use portcullis::tower::{Classify, GuardedBody, HttpClassifier, RequestPermit};
+use tokio::time::Instant;
 use tower_layer::Layer as _;
 use tower_service::Service;
 
@@ -119,11 +120,12 @@ impl Whole {
         Self { service, upstream: upstream.clone() }
     }
 
-    /// Makes one call.
+    /// Makes one call; `end` is when the answer's body must have ended.
     pub(crate) async fn call(
         &self,
         target: &str,
         mut request: Request<Upload>,
+        end: Option<Instant>,
     ) -> Result<Response<CallBody<GuardedBody<Download>>>, Box<Error>> {
         let upload = request.body().progress();
         name_the_host(request.headers_mut());
@@ -133,7 +135,7 @@ impl Whole {
             let (failed, turn) = (Arc::clone(upload), Arc::clone(upload));
             extensions.insert(Scope::new(move || failed.has_failed()).callers_turn(move || turn.is_clients_turn()));
         }
-        extensions.insert(First { turn: self.upstream.turn(), upload });
+        extensions.insert(First { turn: self.upstream.turn(), end, upload });
         self.service.clone().call(request).await.map_err(Box::new)
     }
 }
@@ -149,6 +151,7 @@ fn name_the_host(headers: &mut HeaderMap) {
 #[derive(Clone, Debug)]
 struct First {
     turn: usize,
+    end: Option<Instant>,
     upload: Option<Arc<Progress>>,
 }
 
@@ -170,8 +173,8 @@ impl Service<Request<ReplayBody<Upload>>> for Attempts {
 
     fn call(&mut self, request: Request<ReplayBody<Upload>>) -> Self::Future {
         let upstream = self.upstream.clone();
-        let First { turn, upload } =
-            request.extensions().get::<First>().cloned().unwrap_or(First { turn: 0, upload: None });
+        let First { turn, end, upload } =
+            request.extensions().get::<First>().cloned().unwrap_or(First { turn: 0, end: None, upload: None });
         let attempt = request.extensions().get::<Attempt>();
         let (number, is_probe) = attempt.map_or((1, false), |attempt| (attempt.number, attempt.is_probe));
         let timeout = if is_probe { self.probe_timeout } else { upstream.timeout() };
@@ -180,6 +183,6 @@ impl Service<Request<ReplayBody<Upload>>> for Attempts {
         }
         // The next upstream each time: one of several may be the only one that is ill.
         let turn = turn.wrapping_add(number as usize - 1);
-        Box::pin(async move { upstream.call(request.map(Either::Right), Terms { turn, timeout, upload }).await })
+        Box::pin(async move { upstream.call(request.map(Either::Right), Terms { turn, timeout, end, upload }).await })
     }
 }

@@ -3,9 +3,11 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::{
-    Answer, Answering, Raw, answer, client, field, gateway, gateway_to, request, send, single, target, until_idle,
-    upstream,
+    Answer, Answering, Raw, answer, client, field, gateway, gateway_to, request, scripted, send, single, target,
+    until_idle, upstream,
 };
 use http::Method;
 use portcullis_gateway::Gateway;
@@ -103,7 +105,7 @@ async fn a_client_that_takes_all_the_time_itself_is_held_to_the_deadline() {
             if slow.try_send(b"1\r\nx\r\n").await.is_err() {
                 std::future::pending::<()>().await;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let ended = common::until("the deadline passes", async || gateway.calls("t").unwrap().failed == 1);
@@ -116,4 +118,45 @@ async fn a_client_that_takes_all_the_time_itself_is_held_to_the_deadline() {
     until_idle(&gateway, "t").await;
     let totals = target(&gateway, "t").await["totals"].clone();
     assert_eq!((&totals["ignored"], &totals["failure"]), (&1.into(), &0.into()), "{totals}");
+}
+
+#[tokio::test]
+async fn an_upstream_that_drips_is_cut_off_at_the_deadline_and_its_place_is_free() {
+    let core = scripted(|mut raw| async move {
+        let head = raw.head().await;
+        if head.starts_with("GET /fast") {
+            return raw.send(&answer("200 OK", "connection: close\r\n", "fast").unwrap()).await;
+        }
+        raw.send("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await;
+        // Never silent, never done, until it is hung up on.
+        while raw.try_send(b"1\r\nx\r\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    for kind in KINDS {
+        let lines = "timeout = \"500ms\"\nretry_backoff = \"0s\"\ndeadline = \"1100ms\"\nmax_in_flight = 1";
+        let gateway = gateway_of(kind, core, lines).await;
+        let mut client = Raw::connect(gateway.address()).await;
+        client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        let all = client.read_all().await;
+        assert!(all.starts_with("HTTP/1.1 200") && all.contains("1\r\nx\r\n") && !all.ends_with("0\r\n\r\n"), "{all}");
+        until_idle(&gateway, "t").await;
+        let failures = u64::from(!kind.starts_with("admission"));
+        assert_eq!(target(&gateway, "t").await["totals"]["failure"], failures, "{kind}");
+        assert_eq!(common::get(gateway.address(), "/fast").await.status, 200, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_the_deadline() {
+    let core = scripted(|mut raw| async move {
+        raw.head().await;
+        raw.send("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nhalf").await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        raw.send("half").await;
+    })
+    .await;
+    let gateway = gateway_to(core, "timeout = \"1s\"\ndeadline = \"1s\"\nstream = true").await;
+    assert_eq!(&common::get(gateway.address(), "/").await.body[..], b"halfhalf");
 }

@@ -1,4 +1,5 @@
-//! The answer's body on its way to the client: an upstream that falls silent in the middle is given up.
+//! The answer's body on its way to the client: an upstream that falls silent in the middle is given up, and so is one that goes on after the
+//! end of the time for the whole request.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,17 +22,21 @@ pin_project_lite::pin_project! {
         #[pin]
         inner: Incoming,
         // None for streams, which may be silent for as long as they like.
-        silence: Option<Silence>,
+        patience: Option<Patience>,
         upload: Option<Arc<Progress>>,
     }
 }
 
-/// The wait for the next frame. The timer is made by the first wait and moved by later ones.
+/// The waits for the next frame. The timer is made by the first wait and moved by later ones.
 #[derive(Debug)]
-struct Silence {
+struct Patience {
+    /// The longest single wait.
     limit: Duration,
+    /// What is left for all of them, if that is bounded.
+    left: Option<Duration>,
     timer: Option<Pin<Box<Sleep>>>,
-    waiting: bool,
+    /// When the wait that is on began.
+    since: Option<Instant>,
 }
 
 /// Why an answer broke off.
@@ -39,6 +44,8 @@ struct Silence {
 pub(crate) enum DownloadError {
     /// Nothing came for this long.
     Silent(Duration),
+    /// It was still going on at the deadline of the whole request.
+    Late,
     /// The connection failed, or what came wasn't HTTP.
     Broken(hyper::Error),
 }
@@ -47,6 +54,7 @@ impl fmt::Display for DownloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Silent(limit) => write!(f, "the upstream sent nothing for {limit:?}"),
+            Self::Late => f.write_str("the upstream had not sent all of it by the deadline"),
             Self::Broken(error) => write!(f, "the upstream broke off: {error}"),
         }
     }
@@ -55,29 +63,51 @@ impl fmt::Display for DownloadError {
 impl std::error::Error for DownloadError {}
 
 impl Download {
-    /// `limit` bounds the silence between two frames; an upload that is still going on excuses the upstream.
-    pub(crate) fn new(inner: Incoming, limit: Option<Duration>, upload: Option<Arc<Progress>>) -> Self {
-        let silence = limit.map(|limit| Silence { limit, timer: None, waiting: false });
-        Self { inner, silence, upload }
+    /// `limit` bounds the silence between two frames and `end` all of them, neither if there is no limit; an upload that is still going on
+    /// excuses the upstream.
+    pub(crate) fn new(
+        inner: Incoming,
+        limit: Option<Duration>,
+        end: Option<Instant>,
+        upload: Option<Arc<Progress>>,
+    ) -> Self {
+        Self { inner, patience: limit.map(|limit| Patience::new(limit, end)), upload }
     }
 }
 
-impl Silence {
-    /// Ready when the limit has passed since the wait began. The client's pauses don't count: it isn't polled in them.
-    fn poll(&mut self, cx: &mut Context<'_>, upload: Option<&Progress>) -> Poll<DownloadError> {
-        let end = Instant::now() + self.limit;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
-        if !self.waiting {
-            self.waiting = true;
-            timer.as_mut().reset(end);
+impl Patience {
+    fn new(limit: Duration, end: Option<Instant>) -> Self {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        Self { limit, left, timer: None, since: None }
+    }
+
+    /// Ready when the wait, or all of them together, took too long. The client's pauses don't count: it isn't polled in them.
+    fn poll(&mut self, cx: &mut Context<'_>, is_clients_turn: impl Fn() -> bool) -> Poll<DownloadError> {
+        let now = Instant::now();
+        let wait = self.left.map_or(self.limit, |left| left.min(self.limit));
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(now + wait)));
+        if self.since.is_none() {
+            self.since = Some(now);
+            timer.as_mut().reset(now + wait);
         }
         loop {
             ready!(timer.as_mut().poll(cx));
-            if !upload.is_some_and(Progress::is_clients_turn) {
-                return Poll::Ready(DownloadError::Silent(self.limit));
+            if !is_clients_turn() {
+                let is_late = self.left.is_some_and(|left| left <= self.limit);
+                return Poll::Ready(if is_late { DownloadError::Late } else { DownloadError::Silent(self.limit) });
             }
             // The upstream may well be waiting for the rest of the question.
-            timer.as_mut().reset(end);
+            self.since = Some(now);
+            timer.as_mut().reset(now + self.limit);
+        }
+    }
+
+    /// A frame has come.
+    fn end_wait(&mut self, is_clients_turn: impl Fn() -> bool) {
+        if let (Some(since), Some(left)) = (self.since.take(), &mut self.left)
+            && !is_clients_turn()
+        {
+            *left = left.saturating_sub(since.elapsed());
         }
     }
 }
@@ -96,15 +126,16 @@ impl Body for Download {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, DownloadError>>> {
         let this = self.project();
-        match (this.inner.poll_frame(cx), this.silence) {
-            (Poll::Ready(frame), silence) => {
-                if let Some(silence) = silence {
-                    silence.waiting = false;
+        let is_clients_turn = || this.upload.as_deref().is_some_and(Progress::is_clients_turn);
+        match (this.inner.poll_frame(cx), this.patience) {
+            (Poll::Ready(frame), patience) => {
+                if let Some(patience) = patience {
+                    patience.end_wait(is_clients_turn);
                 }
                 Poll::Ready(frame.map(|frame| frame.map(without_hop_by_hop).map_err(DownloadError::Broken)))
             }
             (Poll::Pending, None) => Poll::Pending,
-            (Poll::Pending, Some(silence)) => silence.poll(cx, this.upload.as_deref()).map(|error| Some(Err(error))),
+            (Poll::Pending, Some(patience)) => patience.poll(cx, is_clients_turn).map(|error| Some(Err(error))),
         }
     }
 
@@ -114,5 +145,74 @@ impl Body for Download {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Timeout 100 ms, and 250 ms to the end.
+    fn patience() -> Patience {
+        Patience::new(100 * MS, Some(Instant::now() + 250 * MS))
+    }
+
+    fn polled(patience: &mut Patience, is_clients_turn: bool) -> Poll<DownloadError> {
+        patience.poll(&mut Context::from_waker(Waker::noop()), || is_clients_turn)
+    }
+
+    /// A wait that ends with a frame.
+    async fn drip(patience: &mut Patience, wait: u32, is_clients_turn: bool) {
+        assert!(polled(patience, is_clients_turn).is_pending());
+        advance(wait * MS).await;
+        assert!(polled(patience, is_clients_turn).is_pending());
+        patience.end_wait(|| is_clients_turn);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_drips_is_late_and_one_that_is_silent_before_that_is_silent() {
+        let mut dripping = patience();
+        for _ in 0..3 {
+            drip(&mut dripping, 80, false).await;
+        }
+        assert!(polled(&mut dripping, false).is_pending());
+        advance(11 * MS).await;
+        assert!(matches!(polled(&mut dripping, false), Poll::Ready(DownloadError::Late)));
+
+        let mut silent = patience();
+        drip(&mut silent, 80, false).await;
+        assert!(polled(&mut silent, false).is_pending());
+        advance(101 * MS).await;
+        assert!(matches!(polled(&mut silent, false), Poll::Ready(DownloadError::Silent(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_that_the_client_takes_does_not_count() {
+        let mut patience = patience();
+        for _ in 0..3 {
+            drip(&mut patience, 20, false).await;
+            // It takes nothing.
+            advance(300 * MS).await;
+            // It owes a part of its request.
+            drip(&mut patience, 80, true).await;
+        }
+        assert!(polled(&mut patience, true).is_pending());
+        advance(300 * MS).await;
+        assert!(polled(&mut patience, true).is_pending());
+        assert_eq!(patience.left, Some(190 * MS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_end_it_may_drip_for_ever() {
+        let mut patience = Patience::new(100 * MS, None);
+        for _ in 0..1_000 {
+            drip(&mut patience, 80, false).await;
+        }
     }
 }
