@@ -187,11 +187,19 @@ impl<K: Key> Engine<K> {
     /// As [`Self::tell`], after running calls may have been judged under a lock: nobody waits at a target that they tripped.
     #[inline]
     pub(crate) fn turn_away_and_tell(&self, slot: &Slot<K>, report: Option<Arc<Transition<K>>>) {
+        if let Some(report) = report {
+            self.turn_away_and_tell_of(slot, report);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_away_and_tell_of(&self, slot: &Slot<K>, report: Arc<Transition<K>>) {
         // As `Words::turn_away`.
-        if report.as_ref().is_some_and(|report| report.to == State::Open) && !slot.words.gate.load().lets_pass() {
+        if report.to == State::Open && !slot.words.gate.load().lets_pass() {
             slot.words.bulkhead.turn_away();
         }
-        self.tell(report);
+        self.tell(Some(report));
     }
 
     /// As [`Self::decide`], for a caller that keeps the tenant: it may judge running calls.
