@@ -11,13 +11,13 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body_util::Either;
 use portcullis::call::{CallBody, DEADLINE_HEADER, GRPC_TIMEOUT, remaining, write_remaining};
-use portcullis::tower::{GuardedBody, requested_priority};
+use portcullis::tower::{Classify as _, GuardedBody, requested_priority};
 use portcullis::{Admit, Engine, Priority, Rejection};
 use tokio::time::Instant;
 
 use crate::body::{Download, Upload};
 use crate::upstream::{CallError, Terms, Upstream};
-use crate::whole::{Error as WholeError, Settle, Whole, settle};
+use crate::whole::{Error as WholeError, Settle, Whole};
 
 /// The body of an upstream's answer, with the permit of its call if there is one; or that of a whole call.
 pub(crate) type Answer = Either<Either<GuardedBody<Download>, Download>, Pin<Box<CallBody<GuardedBody<Download>>>>>;
@@ -119,7 +119,7 @@ impl Stack {
         let permit = permit.map_err(Unanswered::Rejected)?;
         // Who has a deadline makes whole calls.
         let answer = self.attempt(request, None).await;
-        let answer = settle(&admission.settle, permit, answer).map_err(Unanswered::Failed)?;
+        let answer = admission.settle.settle(permit, answer).map_err(Unanswered::Failed)?;
         Ok(answer.map(|body| Either::Left(Either::Left(body))))
     }
 

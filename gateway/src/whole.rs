@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request, Response, header};
 use http_body_util::Either;
-use portcullis::Priority;
 use portcullis::call::{
     Again, Attempt, CallBody, CallError as Failed, CallLayer, CallPolicy, CallService, Caller, ReplayBody, Scope,
     Verdict,
 };
 use portcullis::tower::{Classify, GuardedBody, HttpClassifier, RequestPermit};
+use portcullis::{Outcome, Priority};
 use tokio::time::Instant;
 use tower_layer::Layer as _;
 use tower_service::Service;
@@ -81,20 +81,6 @@ impl Settle {
 }
 
 /// As the classifier does, but for calls that failed by the client's fault or the gateway's own.
-pub(crate) fn settle(
-    classifier: &Settle,
-    permit: RequestPermit,
-    result: Result<Response<Download>, CallError>,
-) -> Result<Response<GuardedBody<Download>>, CallError> {
-    match result {
-        Err(error @ (CallError::Client { .. } | CallError::Exhausted(_))) => {
-            permit.ignore();
-            Err(error)
-        }
-        other => classifier.0.settle(permit, other),
-    }
-}
-
 impl Classify<Response<Download>, CallError, String> for Settle {
     type Response = Response<GuardedBody<Download>>;
 
@@ -103,7 +89,21 @@ impl Classify<Response<Download>, CallError, String> for Settle {
         permit: RequestPermit,
         result: Result<Response<Download>, CallError>,
     ) -> Result<Self::Response, CallError> {
-        settle(self, permit, result)
+        self.settle_told(permit, result).0
+    }
+
+    fn settle_told(
+        &self,
+        permit: RequestPermit,
+        result: Result<Response<Download>, CallError>,
+    ) -> (Result<Self::Response, CallError>, Option<Outcome>) {
+        match result {
+            Err(error @ (CallError::Client { .. } | CallError::Exhausted(_))) => {
+                permit.ignore();
+                (Err(error), Some(Outcome::Ignored))
+            }
+            other => self.0.settle_told(permit, other),
+        }
     }
 }
 

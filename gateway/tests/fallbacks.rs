@@ -88,6 +88,16 @@ async fn what_is_too_old_is_no_answer_and_the_targets_own_words_are_handed_on() 
 }
 
 #[tokio::test]
+async fn what_counts_against_the_target_asks_the_fallback() {
+    let core = common::Answering::start(|_, _| common::answer("429 Too Many Requests", "", "later")).await;
+    let gateway = gateway_to(core.address, VALUE).await;
+    let instead = get(gateway.address(), "/").await;
+    assert_eq!((instead.status.as_u16(), mark(&instead)), (203, "value"));
+    let shown = target(&gateway, "t").await;
+    assert_eq!((&shown["totals"]["failure"], &shown["calls"]["failed"]), (&1.into(), &1.into()));
+}
+
+#[tokio::test]
 async fn a_reload_keeps_answers_and_budgets() {
     let mut core = upstream().await;
     let text = |timeout: &str| {
