@@ -54,7 +54,7 @@ fn answer<B>(shared: &Arc<Shared>, request: &Request<B>) -> Answer {
         ["targets", name] if reads => one(shared, name),
         ["transitions"] if reads => transitions(shared),
         ["healthz" | "targets" | "transitions"] | ["targets", _] => method_not_allowed("GET, HEAD"),
-        ["targets", name, action @ ("force-open" | "disable" | "release" | "drill")] => {
+        ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {
             if request.method() != Method::POST {
                 return method_not_allowed("POST");
             }
@@ -152,12 +152,17 @@ fn act(shared: &Shared, name: &str, action: &str) -> Answer {
     if engine.snapshot(name).is_none() {
         return unknown(name);
     }
-    // From here on it is as the operator wants it.
-    let done = shared.drills().end_and(name, || match action {
-        "force-open" => engine.force_open(name),
-        "disable" => engine.disable(name),
-        _ => engine.release(name),
-    });
+    let drills = shared.drills();
+    let done = match action {
+        // Whoever acted on it meanwhile ended the drill, and isn't undone.
+        "end-drill" => drills.end(name, || engine.release(name)).unwrap_or(Ok(false)),
+        // From here on it is as the operator wants it.
+        _ => drills.end_and(name, || match action {
+            "force-open" => engine.force_open(name),
+            "disable" => engine.disable(name),
+            _ => engine.release(name),
+        }),
+    };
     match done {
         Ok(changed) => {
             tracing::info!(target_name = name, action, changed, "an operator acted");

@@ -82,10 +82,11 @@ pub async fn run(drill: &Drill) -> Result<Report, Error> {
         }
     };
     let after = admin.look().await;
-    // Between two looks somebody may have acted, and release would undo it.
+    // Between two looks somebody may have acted, and between the last one and the end.
     is_foreign |= after.as_ref().is_ok_and(report::is_foreign);
     if !is_foreign {
-        admin.release().await?;
+        let ended = admin.end().await?;
+        is_foreign = ended["changed"] == false && report::is_foreign(&ended);
     }
     let lasted = start.elapsed();
     Ok(Report::new(&drill.target, lasted, is_cut, is_foreign, &before, &after?))

@@ -148,6 +148,35 @@ async fn a_lease_ends_by_itself_and_an_operator_ends_it_at_once() {
     assert_eq!(shown(&process).await["state"], "FORCED_OPEN");
 }
 
+/// Somebody acts after the last look of all.
+#[tokio::test]
+async fn an_end_that_comes_too_late_undoes_nothing() {
+    let admin = common::Answering::start(|n, head| {
+        let body = if head.contains("/end-drill") {
+            "{\"changed\":false,\"state\":\"FORCED_OPEN\"}".to_owned()
+        } else {
+            let forced = u8::from(n > 0);
+            format!("{{\"state\":\"FORCED_OPEN\",\"drill_ms\":9,\"refusals\":{{\"forced\":{forced}}}}}")
+        };
+        common::answer("200 OK", "", &body)
+    })
+    .await;
+    let length = std::time::Duration::from_millis(20);
+    let drill = Drill { target: "t".to_owned(), length, admin: admin.address.to_string(), token: None };
+    let report = portcullis_gateway::drill::run(&drill).await.unwrap();
+    assert!(!report.is_passed() && report.to_string().contains("somebody else"), "{report}");
+
+    let core = upstream().await;
+    let process = gateway("drill-end", &core, "").await;
+    assert_eq!(post(process.admin, "/targets/t/force-open").await.status, 200);
+    assert_eq!(post(process.admin, "/targets/t/end-drill").await.json()["changed"], false);
+    assert_eq!(shown(&process).await["state"], "FORCED_OPEN");
+    assert_eq!(post(process.admin, "/targets/t/release").await.status, 200);
+    assert_eq!(post(process.admin, "/targets/t/drill?seconds=600").await.status, 200);
+    assert_eq!(post(process.admin, "/targets/t/end-drill").await.json()["changed"], true);
+    assert_eq!(shown(&process).await["state"], "CLOSED");
+}
+
 /// Somebody acts after the last look but one: here there is only the last one.
 #[tokio::test]
 async fn what_an_operator_does_in_the_last_moment_is_left_alone() {
@@ -166,7 +195,7 @@ async fn what_an_operator_does_in_the_last_moment_is_left_alone() {
         assert_eq!(report.is_passed(), releases == 1, "{last} {report}");
         assert_eq!(report.to_string().contains("somebody else"), releases == 0, "{last} {report}");
         let asked = admin.heads();
-        assert_eq!(asked.iter().filter(|head| head.contains("/release")).count(), releases, "{last} {asked:?}");
+        assert_eq!(asked.iter().filter(|head| head.contains("/end-drill")).count(), releases, "{last} {asked:?}");
     }
 }
 

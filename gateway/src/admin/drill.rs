@@ -49,6 +49,13 @@ impl Drills {
         act()
     }
 
+    /// The same for the drill alone; nothing if none is on.
+    pub(super) fn end<R>(&self, target: &str, act: impl FnOnce() -> R) -> Option<R> {
+        let mut drills = self.lock();
+        drills.remove(target)?.lease.abort();
+        Some(act())
+    }
+
     /// The same at the end of a lease; nothing if the drill is over, or the target's drill is another one.
     fn expire<R>(&self, target: &str, ends: Instant, act: impl FnOnce() -> R) -> Option<R> {
         let mut drills = self.lock();
@@ -135,6 +142,11 @@ mod tests {
         assert_eq!(drills.expire("t", ends, is_held), Some(true));
         assert_eq!(drills.expire("t", ends, is_held), None);
         assert!(drills.end_and("t", is_held));
+        assert_eq!(drills.end("t", is_held), None);
+        assert_eq!(state(&shared), State::ForcedOpen);
+        shared.engine().release("t").unwrap();
+        assert_eq!(begin(&shared, "t", Some("seconds=600")).status(), StatusCode::OK);
+        assert_eq!(drills.end("t", is_held), Some(true));
         assert!(!is_held());
     }
 }

@@ -73,8 +73,9 @@ impl Admin {
         self.ask(Method::GET, "").await
     }
 
-    pub(super) async fn release(&self) -> Result<Value, Error> {
-        self.ask(Method::POST, "/release").await
+    /// Ends the drill and releases the target, unless somebody has ended it.
+    pub(super) async fn end(&self) -> Result<Value, Error> {
+        self.ask(Method::POST, "/end-drill").await
     }
 
     async fn ask(&self, method: Method, rest: &str) -> Result<Value, Error> {
