@@ -73,6 +73,9 @@ fn priorities_that_come_to_nothing_are_noted() {
         notes("priority = \"normal\"", "normal_share = 0.5\nmax_waiting = 5"),
         ["core-banking has max_waiting, but only critical requests wait, and no route to it has any"]
     );
+    // Who isn't asked can't wait.
+    let unasked = notes("admission = false", "max_waiting = 5");
+    assert!(unasked.iter().any(|note| note.contains("no route to it has any")), "{unasked:?}");
     assert_eq!(
         notes("", "max_waiting = 512"),
         ["core-banking alone can fill the process: its max_waiting isn't under max_concurrent"]

@@ -102,9 +102,7 @@ impl CallPolicy {
             format!("shorter than the engine's probe_lease of {}", shown(lease)),
         ))
     }
-}
 
-impl CallPolicy {
     /// Calls that wait longer than the deadline leaves them end in a refusal that nobody who reads `max_wait` expects.
     fn leaves_room_for(&self, engine: &Policy) -> Result<(), PolicyError> {
         let wait = engine.max_wait();
