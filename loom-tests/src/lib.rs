@@ -9,6 +9,7 @@
 
 pub mod desk;
 pub mod hall;
+pub mod house;
 pub mod ledger;
 pub mod room;
 pub mod running;

@@ -4,76 +4,11 @@
 
 use std::mem::forget;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use loom_tests::desk::{build, touchy};
+use loom_tests::house::{House, KEY, OTHER, patient};
 use loom_tests::model;
-use portcullis::{Clock, Engine, Outcome, OwnedPermit, Policy, Rejection};
-
-type Owned = OwnedPermit<Arc<Engine<u8>>, u8>;
-
-const KEY: u8 = 1;
-const OTHER: u8 = 2;
-
-/// An engine, and permits that were granted before the race.
-#[derive(Debug)]
-struct House {
-    engine: Arc<Engine<u8>>,
-    /// Plain std, and never held across an operation of loom's.
-    granted: Mutex<Vec<Owned>>,
-}
-
-/// Counts failures and never trips.
-fn patient() -> Policy {
-    build(Policy::builder().no_window().consecutive_failures(9))
-}
-
-impl House {
-    fn new(policy: Policy, max_targets: usize) -> Self {
-        let (clock, _) = Clock::mock();
-        let builder = Engine::builder().policy(policy).clock(clock).max_targets(max_targets).seed(1);
-        let engine = builder.idle_after(Duration::ZERO).forget_after(Duration::ZERO).build();
-        Self { engine: Arc::new(engine), granted: Mutex::default() }
-    }
-
-    /// Where [`KEY`] has been idle for long enough: the next visit lets it go.
-    fn idle(policy: Policy, max_targets: usize) -> Self {
-        let house = Self::new(policy, max_targets);
-        assert!(house.pass(KEY));
-        assert_eq!(house.engine.sweep(), 0);
-        house
-    }
-
-    fn grant(&self) {
-        let permit = self.engine.admit_owned(&KEY);
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner).extend(permit.ok());
-    }
-
-    /// Ends the call that was granted before the race.
-    fn end(&self, end: impl FnOnce(Owned)) {
-        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        end(granted.unwrap_or_else(|| panic!("no call was granted")));
-    }
-
-    /// Comes in and stays.
-    fn enter(&self, key: u8) -> bool {
-        self.engine.admit(&key).map(forget).is_ok()
-    }
-
-    fn pass(&self, key: u8) -> bool {
-        self.engine.admit(&key).map(|permit| permit.success()).is_ok()
-    }
-
-    fn fail(&self, key: u8) -> bool {
-        self.engine.admit(&key).map(|permit| permit.failure()).is_ok()
-    }
-
-    /// Incarnation, calls in flight and streak of a key; none if it isn't there.
-    fn look(&self, key: u8) -> Option<(u64, u32, u64)> {
-        self.engine.snapshot(&key).map(|snapshot| (snapshot.incarnation, snapshot.in_flight, snapshot.streak))
-    }
-}
+use portcullis::{Outcome, Rejection};
 
 #[test]
 fn two_callers_of_a_new_key_make_one_target() {
