@@ -71,6 +71,47 @@ fn the_gradient_has_its_limit_back_where_the_target_is_slower_and_not_smaller() 
     }
 }
 
+/// The least and the most.
+fn span(figures: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    figures.into_iter().fold((f64::MAX, f64::MIN), |(least, most), figure| (least.min(figure), most.max(figure)))
+}
+
+/// The table in `docs::adaptive`, with `--nocapture`. Within a fifth, and within three tenths where what calls take has changed for all of them.
+#[test]
+fn thirty_runs_find_the_knee_and_follow_it() {
+    type Change = fn(&mut World<'_>);
+    let changes: [(&str, f64, Change); 4] = [
+        ("the start", 1.2, |_| {}),
+        ("half of the workers go", 1.2, |world| world.workers /= 2),
+        ("they come back", 1.25, |world| world.workers *= 2),
+        ("four times as slow", 1.3, |world| {
+            world.service *= 4.0;
+            world.load(1.5);
+        }),
+    ];
+    let mut figures = vec![Vec::new(); changes.len()];
+    for (workers, seed) in [20, 40, 100].into_iter().flat_map(|workers| (101..=110).map(move |seed| (workers, seed))) {
+        let bench = bench(gradient());
+        let mut world = World::new(&bench, seed, workers);
+        for ((_, _, change), figures) in changes.iter().zip(&mut figures) {
+            change(&mut world);
+            let (first, _) = world.run(secs(5));
+            world.run(secs(15));
+            let (limit, done) = world.run(secs(20));
+            let knee = world.workers as f64;
+            figures.push([limit / knee, first / knee, done / world.capacity()]);
+        }
+    }
+    for ((what, bound, _), runs) in changes.iter().zip(&figures) {
+        let of = |column: usize| span(runs.iter().map(|figures| figures[column]));
+        let (limit, first, busy) = (of(0), of(1), of(2));
+        let above = runs.iter().filter(|figures| figures[0] > 1.2).count();
+        let share = |(least, most)| format!("{least:.2} to {most:.2}");
+        println!("| {what} | {} | {above} of 30 | {} | {} |", share(limit), share(first), share(busy));
+        assert!(limit.0 >= 0.8 && limit.1 <= *bound && busy.0 > 0.85, "{what}: {limit:?}, {busy:?}");
+    }
+}
+
 #[test]
 fn a_target_with_calls_to_spare_keeps_a_limit_near_what_it_uses() {
     for (policy, seed) in [(gradient(), 1), (gradient(), 2), (aimd(23), 3)] {
