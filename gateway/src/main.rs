@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use portcullis_gateway::drill::Drill;
 use portcullis_gateway::{Config, demo, drill, serve};
+use portcullis_numbers::{audit, plan, replay, simulate};
 use tracing_subscriber::EnvFilter;
 
 /// A reverse proxy in which a dead target hurts nobody else.
@@ -58,6 +59,14 @@ enum Command {
         #[arg(long, value_name = "TOKEN")]
         token: Option<String>,
     },
+    /// Write a policy from access logs, each value with its derivation.
+    Plan(plan::Args),
+    /// Run the engine over access logs, and tell what a policy would have done.
+    Replay(replay::Args),
+    /// Tell which values of a policy no longer fit the logs; exit code 1 if one doesn't.
+    Audit(audit::Args),
+    /// Run the engine in a model of callers, gateway and upstreams.
+    Simulate(simulate::Args),
 }
 
 /// What a configuration that is wrong ends with.
@@ -93,6 +102,10 @@ async fn main() -> ExitCode {
                 Err(error) => failed(&error),
             }
         }
+        Command::Plan(args) => plan::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Audit(args) => audit::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Demo { json, seconds } => {
             log_to_stderr("error");
             match demo::play(seconds, json).await {
