@@ -17,11 +17,8 @@
 //! ```
 
 mod call;
-mod error;
 mod notes;
-mod policy;
 mod print;
-mod reader;
 mod routes;
 mod targets;
 
@@ -36,24 +33,11 @@ use portcullis::call::CallPolicy;
 use portcullis::{Policy, Priority};
 use toml::de::DeTable;
 
-pub use error::{ConfigError, ConfigErrors};
-use reader::{Report, fields};
+use portcullis_numbers::policies::reader::{Field, Report, fields};
+pub use portcullis_numbers::policies::{ConfigError, ConfigErrors};
+use portcullis_numbers::policies::{TOP, read_toml};
 
 use crate::hidden::Hidden;
-
-/// The keys at the top of the file.
-const KEYS: &[&str] = &[
-    "listen",
-    "admin",
-    "admin_token",
-    "max_concurrent",
-    "header_timeout",
-    "write_timeout",
-    "shutdown_timeout",
-    "defaults",
-    "route",
-    "target",
-];
 
 /// A checked configuration. Its token isn't shown by `Debug`.
 #[derive(Clone, PartialEq)]
@@ -179,17 +163,7 @@ impl FromStr for Config {
     type Err = ConfigErrors;
 
     fn from_str(text: &str) -> Result<Self, ConfigErrors> {
-        let (root, broken) = DeTable::parse_recoverable(text);
-        let mut report = Report::new(text);
-        for error in broken {
-            report.add(&error.span().unwrap_or(0..0), "", error.message().trim_end());
-        }
-        if !report.errors.is_empty() {
-            // What was recovered from a broken file would only lead to errors about errors.
-            return Err(ConfigErrors::new(report.errors));
-        }
-        let config = read(root.get_ref(), &mut report);
-        if report.errors.is_empty() { Ok(config) } else { Err(ConfigErrors::new(report.errors)) }
+        read_toml(text, read)
     }
 }
 
@@ -197,7 +171,7 @@ impl FromStr for Config {
 fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
     let hour = Duration::from_hours(1);
     let tick = Duration::from_millis(1);
-    let get = fields(report, root, "", KEYS);
+    let get = fields(report, root, "", TOP);
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let admin = get("admin");
     let admin = match &admin {
@@ -232,7 +206,7 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
     config
 }
 
-fn token(report: &mut Report<'_>, field: &reader::Field<'_>) -> Option<String> {
+fn token(report: &mut Report<'_>, field: &Field<'_>) -> Option<String> {
     const ALLOWED: &str = "16 to 256 visible ASCII characters";
     let token = field.text(report, ALLOWED)?;
     if (16..=256).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {

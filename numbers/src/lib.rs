@@ -8,5 +8,6 @@ pub mod audit;
 pub mod formulas;
 pub mod logs;
 pub mod plan;
+pub mod policies;
 pub mod replay;
 pub mod simulate;

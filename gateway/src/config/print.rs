@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use portcullis::Priority;
+use portcullis_numbers::policies::call;
+use portcullis_numbers::policies::reader::join;
 use toml::Value;
 
-use super::call;
-use super::reader::join;
 use super::{Config, Route, Target};
 
 impl fmt::Display for Config {

@@ -1,11 +1,11 @@
 //! The `[[route]]` tables.
 
 use portcullis::Priority;
+use portcullis_numbers::policies::reader::{Field, Report, fields};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Route;
-use super::reader::{Field, Report, fields};
 
 const KEYS: &[&str] = &["host", "path", "target", "stream", "admission", "priority", "priority_header"];
 const PRIORITY: &str = "\"critical\", \"normal\" or \"sheddable\"";

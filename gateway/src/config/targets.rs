@@ -1,22 +1,18 @@
 //! The `[defaults]` and `[target.NAME]` tables.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::Uri;
 use http::uri::Authority;
+use portcullis_numbers::policies::reader::{Field, Report, join};
+use portcullis_numbers::policies::{TIMEOUT, check_fields, read_terms};
 use toml::de::DeTable;
 
-use super::reader::{Field, Report, join};
-use super::{Target, call, policy};
+use super::Target;
 
 /// More would not be a file that somebody reads.
 const MOST_TARGETS: usize = 10_000;
 const URL: &str = "an http:// URL of a host, and a port if it isn't 80, with nothing after it";
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(1);
-
-/// What the gateway itself reads from a target's table; the rest is its policy, and that of its calls.
-pub(super) const OWN: &[&str] = &["upstream", "connect_timeout", "timeout", "stream"];
 
 /// Reads the targets; each field that a target doesn't set comes from the defaults.
 pub(super) fn read(report: &mut Report<'_>, targets: Option<Field<'_>>, defaults: Option<Field<'_>>) -> Vec<Target> {
@@ -76,21 +72,16 @@ fn one(
     };
     let timeout = timeout.unwrap_or(Duration::from_secs(1));
     let connect_timeout = connect_timeout(report, get("connect_timeout"), default("connect_timeout"), timeout);
-    let policy = policy::read(report, whole, table, defaults, timeout);
-    let call = call::read(report, whole, table, defaults, timeout);
-    if let (Some(policy), Some(call)) = (&policy, &call)
-        && let Err(error) = call.check_with(policy)
-    {
-        call::refuse_sum(report, whole, table, defaults, &error);
-    }
+    let terms = read_terms(report, whole, table, defaults, timeout);
+    let (policy, call) = terms?;
     Some(Target {
         name: name.to_owned(),
         upstream,
         connect_timeout,
         timeout,
         stream: stream.unwrap_or(false),
-        policy: policy?,
-        call: call?,
+        policy,
+        call,
     })
 }
 
@@ -121,8 +112,7 @@ fn check_defaults(report: &mut Report<'_>, defaults: &DeTable<'_>) {
     if let Some(field) = get("upstream") {
         report.add(&field.span, field.name.clone(), "belongs to a target: must be under [target.NAME]");
     }
-    policy::check_keys(report, "defaults", defaults);
-    call::check_keys(report, "defaults", defaults);
+    check_fields(report, "defaults", defaults);
 }
 
 fn upstreams(report: &mut Report<'_>, field: &Field<'_>) -> Vec<Authority> {

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-use super::call;
 use super::reader::{Field, Report, join};
-use super::targets::OWN;
+use super::{OWN, call};
 
 /// What to say of a value that isn't even of the right kind. The engine tells the range of those that are.
 const ALLOWED: &[(&str, &str)] = &[

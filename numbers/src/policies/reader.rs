@@ -13,22 +13,25 @@ use super::error::ConfigError;
 
 /// The text of the file and what was found wrong with it so far.
 #[derive(Debug)]
-pub(super) struct Report<'s> {
+pub struct Report<'s> {
     text: &'s str,
-    pub(super) errors: Vec<ConfigError>,
+    /// In no order; [`ConfigErrors`](super::ConfigErrors) has one.
+    pub errors: Vec<ConfigError>,
 }
 
 impl<'s> Report<'s> {
-    pub(super) fn new(text: &'s str) -> Self {
+    /// Starts without errors.
+    #[must_use]
+    pub fn new(text: &'s str) -> Self {
         Self { text, errors: Vec::new() }
     }
 
-    pub(super) fn line(&self, offset: usize) -> usize {
+    fn line(&self, offset: usize) -> usize {
         1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
     }
 
     /// The value as it stands in the file, cut where it gets long.
-    pub(super) fn written(&self, span: Range<usize>) -> String {
+    fn written(&self, span: Range<usize>) -> String {
         let text = self.text.get(span).unwrap_or_default();
         let line = text.lines().next().unwrap_or_default();
         let short: String = line.chars().take(60).collect();
@@ -42,12 +45,13 @@ impl<'s> Report<'s> {
     }
 
     /// Reports a part of the file that isn't there.
-    pub(super) fn missing(&mut self, field: &str, needed: &str) {
+    pub fn missing(&mut self, field: &str, needed: &str) {
         let message = format!("missing: {needed} is needed");
         self.errors.push(ConfigError { line: None, field: field.to_owned(), message });
     }
 
-    pub(super) fn add(&mut self, span: &Range<usize>, field: impl Into<String>, message: impl Into<String>) {
+    /// Reports what is wrong at a place.
+    pub fn add(&mut self, span: &Range<usize>, field: impl Into<String>, message: impl Into<String>) {
         let line = Some(self.line(span.start));
         self.errors.push(ConfigError { line, field: field.into(), message: message.into() });
     }
@@ -55,24 +59,30 @@ impl<'s> Report<'s> {
 
 /// A value with its full name and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Field<'d> {
-    pub(super) name: String,
-    pub(super) span: Range<usize>,
-    pub(super) value: &'d DeValue<'d>,
+pub struct Field<'d> {
+    /// With the tables that it is in.
+    pub name: String,
+    /// Its bytes in the file.
+    pub span: Range<usize>,
+    /// What the file says.
+    pub value: &'d DeValue<'d>,
 }
 
 impl<'d> Field<'d> {
-    pub(super) fn new(name: String, value: &'d Spanned<DeValue<'d>>) -> Self {
+    /// A value of that name.
+    #[must_use]
+    pub fn new(name: String, value: &'d Spanned<DeValue<'d>>) -> Self {
         Self { name, span: value.span(), value: value.get_ref() }
     }
 
     /// Reports this value as refused.
-    pub(super) fn refuse(&self, report: &mut Report<'_>, allowed: &str) {
+    pub fn refuse(&self, report: &mut Report<'_>, allowed: &str) {
         let written = report.written(self.span.clone());
         report.add(&self.span, self.name.clone(), format!("{written} is out of range: must be {allowed}"));
     }
 
-    pub(super) fn text(&self, report: &mut Report<'_>, allowed: &str) -> Option<&'d str> {
+    /// Reads a string; `allowed` tells what would be right.
+    pub fn text(&self, report: &mut Report<'_>, allowed: &str) -> Option<&'d str> {
         let text = self.value.as_str();
         if text.is_none() {
             self.refuse(report, allowed);
@@ -80,7 +90,8 @@ impl<'d> Field<'d> {
         text
     }
 
-    pub(super) fn flag(&self, report: &mut Report<'_>) -> Option<bool> {
+    /// Reads a flag.
+    pub fn flag(&self, report: &mut Report<'_>) -> Option<bool> {
         let flag = self.value.as_bool();
         if flag.is_none() {
             self.refuse(report, "true or false");
@@ -88,7 +99,8 @@ impl<'d> Field<'d> {
         flag
     }
 
-    pub(super) fn whole(&self, report: &mut Report<'_>, range: RangeInclusive<u32>) -> Option<u32> {
+    /// Reads a whole number within a range.
+    pub fn whole(&self, report: &mut Report<'_>, range: RangeInclusive<u32>) -> Option<u32> {
         let number = self.value.as_integer().and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|n| range.contains(n));
         if number.is_none() {
@@ -97,7 +109,8 @@ impl<'d> Field<'d> {
         number
     }
 
-    pub(super) fn duration(&self, report: &mut Report<'_>, range: RangeInclusive<Duration>) -> Option<Duration> {
+    /// Reads a duration within a range.
+    pub fn duration(&self, report: &mut Report<'_>, range: RangeInclusive<Duration>) -> Option<Duration> {
         let duration = self.value.as_str().and_then(|text| humantime::parse_duration(text).ok());
         let duration = duration.filter(|d| range.contains(d));
         if duration.is_none() {
@@ -107,7 +120,8 @@ impl<'d> Field<'d> {
         duration
     }
 
-    pub(super) fn address(&self, report: &mut Report<'_>) -> Option<SocketAddr> {
+    /// Reads an address with its port.
+    pub fn address(&self, report: &mut Report<'_>) -> Option<SocketAddr> {
         let address = self.value.as_str().and_then(|text| text.parse().ok());
         if address.is_none() {
             self.refuse(report, "an IP address with a port from 0 to 65535, such as \"127.0.0.1:8080\"");
@@ -115,7 +129,8 @@ impl<'d> Field<'d> {
         address
     }
 
-    pub(super) fn table(&self, report: &mut Report<'_>) -> Option<&'d DeTable<'d>> {
+    /// Reads a table.
+    pub fn table(&self, report: &mut Report<'_>) -> Option<&'d DeTable<'d>> {
         let table = self.value.as_table();
         if table.is_none() {
             self.refuse(report, "a table");
@@ -125,7 +140,7 @@ impl<'d> Field<'d> {
 }
 
 /// The fields of a table, by name; refuses the ones that nobody knows.
-pub(super) fn fields<'d>(
+pub fn fields<'d>(
     report: &mut Report<'_>,
     table: &'d DeTable<'d>,
     path: &str,
@@ -142,7 +157,8 @@ pub(super) fn fields<'d>(
 }
 
 /// The full name of a key in a table; a name with dots or blanks is quoted as in the file.
-pub(super) fn join(path: &str, key: &str) -> String {
+#[must_use]
+pub fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let key = if bare { key.to_owned() } else { toml::Value::from(key).to_string() };
     if path.is_empty() { key } else { format!("{path}.{key}") }

@@ -32,13 +32,17 @@ impl fmt::Display for ConfigError {
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(crate) fn new(mut errors: Vec<ConfigError>) -> Self {
+    /// Sorts them by line. The same twice is told once.
+    #[must_use]
+    pub fn new(mut errors: Vec<ConfigError>) -> Self {
         errors.sort_by_key(|error| error.line);
         errors.dedup();
         Self(errors)
     }
 
-    pub(crate) fn whole(message: String) -> Self {
+    /// One error about the file as a whole.
+    #[must_use]
+    pub fn whole(message: String) -> Self {
         Self(vec![ConfigError { line: None, field: String::new(), message }])
     }
 
