@@ -5,7 +5,7 @@ mod drill;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -100,11 +100,19 @@ fn one(shared: &Shared, name: &str) -> Answer {
 }
 
 /// A snapshot with its name, and whether the configuration still has it; what became of its whole calls and the policy of those; the time that a
-/// drill still takes.
+/// drill still takes; how long its answers took of late, how its attempts failed, and how often it changed its state.
 fn described(shared: &Shared, name: &str, snapshot: &Snapshot) -> Value {
     let mut all = json!({ "name": name, "configured": shared.live().has_target(name) });
     if let Some(left) = shared.drills().left(name) {
         all["drill_ms"] = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).into();
+    }
+    if let Some(watch) = shared.watch(name) {
+        let (latency, length) = watch.latency().recent(Instant::now());
+        let quantile = |part| latency.quantile(part).map(|latency| latency.as_secs_f64() * 1e3);
+        let (p50, p99) = (quantile(0.5), quantile(0.99));
+        all["latency"] = json!({ "count": latency.count(), "p50_ms": p50, "p99_ms": p99, "over_ms": millis(length) });
+        all["failed_attempts"] = watch.failures().map(|(reason, count)| (reason.to_owned(), json!(count))).collect();
+        all["transitions"] = watch.moves().counts.iter().map(|(_, _, count)| count).sum::<u64>().into();
     }
     if let Some(counts) = shared.calls(name) {
         all["calls"] = json!(counts);

@@ -30,6 +30,7 @@ pub mod drill;
 mod gateway;
 mod headers;
 mod hidden;
+mod latency;
 mod paced;
 mod proxy;
 mod reply;
@@ -40,6 +41,7 @@ mod shared;
 mod stack;
 mod uploading;
 mod upstream;
+mod watch;
 mod whole;
 
 pub use config::{Config, ConfigError, ConfigErrors, Route, Target};

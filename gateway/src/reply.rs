@@ -67,19 +67,18 @@ impl<'a> Reply<'a> {
 
     /// The call was made and brought no answer.
     fn failed(target: &'a str, error: &CallError) -> Self {
-        let (status, code, reason) = match error {
-            CallError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "E901", "timeout"),
-            CallError::Unreachable(_) => (StatusCode::BAD_GATEWAY, "E902", "unreachable"),
-            CallError::Broken(_) => (StatusCode::BAD_GATEWAY, "E902", "broken"),
-            CallError::Exhausted(_) => (StatusCode::SERVICE_UNAVAILABLE, "E905", "process"),
-            CallError::Client { .. } => (StatusCode::REQUEST_TIMEOUT, "E408", "client"),
+        let (status, code) = match error {
+            CallError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "E901"),
+            CallError::Unreachable(_) | CallError::Broken(_) => (StatusCode::BAD_GATEWAY, "E902"),
+            CallError::Exhausted(_) => (StatusCode::SERVICE_UNAVAILABLE, "E905"),
+            CallError::Client { .. } => (StatusCode::REQUEST_TIMEOUT, "E408"),
         };
         let blameless = matches!(error, CallError::Client { .. });
         Self {
             status,
             code,
             target: Some(target),
-            reason,
+            reason: error.reason(),
             message: error.to_string(),
             retry_after_ms: (!blameless).then(|| millis_up(HINT)),
             attempts: None,

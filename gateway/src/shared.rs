@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use portcullis::Engine;
 use portcullis::call::{CallCounts, CallPolicy, Caller};
+use portcullis::{Engine, ObserverGuard, Transition};
 
 use crate::admin::Drills;
 use crate::cap::Cap;
@@ -18,6 +18,7 @@ use crate::hidden::Hidden;
 use crate::route::Routes;
 use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
+use crate::watch::{Watch, Watches};
 use crate::whole::{self, Settle, Whole};
 
 /// The engine keeps every target for as long as the process runs: a policy must not be forgotten in a quiet hour.
@@ -40,6 +41,8 @@ struct Lasting {
     caller: Caller,
     layer: whole::Layer,
     clients: Clients,
+    watches: Arc<Watches>,
+    _observes: ObserverGuard,
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -68,7 +71,11 @@ impl Shared {
         let engine = Arc::new(engine);
         let caller = Caller::builder(Arc::clone(&engine)).build()?;
         let layer = whole::layer(caller.clone());
-        let lasting = Lasting { engine, caller, layer, clients: Clients::default() };
+        let watches = Arc::new(Watches::default());
+        let watched = Arc::clone(&watches);
+        let observes = engine.observe(move |transition: &Transition| watched.moved(transition));
+        let clients = Clients::default();
+        let lasting = Lasting { engine, caller, layer, clients, watches, _observes: observes };
         let live = Live::new(config, &lasting)?;
         Ok(Arc::new(Self {
             lasting,
@@ -94,6 +101,11 @@ impl Shared {
     /// What became of the whole calls to a target.
     pub(crate) fn calls(&self, target: &str) -> Option<CallCounts> {
         self.lasting.caller.counts(target)
+    }
+
+    /// What the gateway itself saw of a target; none of a target that no configuration ever had.
+    pub(crate) fn watch(&self, target: &str) -> Option<Arc<Watch>> {
+        self.lasting.watches.get(target)
     }
 
     pub(crate) fn cap(&self) -> &Arc<Cap> {
@@ -122,10 +134,12 @@ const MAX_TARGETS: usize = 100_000;
 
 impl Lasting {
     fn admission(&self, route: &Route, target: &Target, upstream: &Upstream) -> Admission {
+        let watch = self.watches.of(&target.name);
         Admission {
             engine: Arc::clone(&self.engine),
             settle: Settle::new(),
-            whole: Whole::new(&self.layer, upstream, target.call.probe_timeout()),
+            whole: Whole::new(&self.layer, upstream, target.call.probe_timeout(), &watch),
+            watch,
             is_whole: target.is_whole(),
             asks: Asks {
                 priority: route.priority,
@@ -148,6 +162,8 @@ impl Live {
     fn new(config: &Config, lasting: &Lasting) -> Result<Self, BoxError> {
         let mut targets = HashMap::new();
         for target in &config.targets {
+            // Before the engine has it, so that no transition is missed.
+            lasting.watches.of(&target.name);
             lasting.engine.set_policy(target.name.as_str(), target.policy.clone())?;
             let policy = whole::in_force(&target.call, target.deadline().is_some());
             lasting.caller.set_policy(target.name.clone(), policy)?;

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::body::{Download, Upload};
 use crate::upstream::{CallError, Terms, Upstream};
+use crate::watch::Watch;
 use crate::whole::{Error as WholeError, Settle, Whole};
 
 /// The body of an upstream's answer, with the permit of its call if there is one; or that of a whole call.
@@ -38,6 +39,7 @@ pub(crate) struct Admission {
     pub(crate) engine: Arc<Engine<String>>,
     pub(crate) settle: Settle,
     pub(crate) whole: Whole,
+    pub(crate) watch: Arc<Watch>,
     /// Whether all calls are whole ones; else only those that bring a deadline.
     pub(crate) is_whole: bool,
     pub(crate) asks: Asks,
@@ -117,8 +119,10 @@ impl Stack {
             engine.admit_owned_with(target, how)
         };
         let permit = permit.map_err(Unanswered::Rejected)?;
+        let begun = Instant::now();
         // Who has a deadline makes whole calls.
         let answer = self.attempt(request, None).await;
+        admission.watch.attempted(begun.into_std(), &answer);
         let answer = admission.settle.settle(permit, answer).map_err(Unanswered::Failed)?;
         Ok(answer.map(|body| Either::Left(Either::Left(body))))
     }

@@ -46,6 +46,26 @@ pub(crate) enum CallError {
     },
 }
 
+impl CallError {
+    /// The names of all kinds, in answers and metrics.
+    pub(crate) const REASONS: [&'static str; 5] = ["timeout", "unreachable", "broken", "process", "client"];
+
+    /// The place of this kind among [`Self::REASONS`].
+    pub(crate) fn kind(&self) -> usize {
+        match self {
+            Self::Timeout { .. } => 0,
+            Self::Unreachable(_) => 1,
+            Self::Broken(_) => 2,
+            Self::Exhausted(_) => 3,
+            Self::Client { .. } => 4,
+        }
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        Self::REASONS[self.kind()]
+    }
+}
+
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use crate::body::{Download, Progress, Upload};
 use crate::upstream::{CallError, LETTING_GO, Stream, Terms, Upstream};
+use crate::watch::Watch;
 
 /// What a whole call fails with.
 pub(crate) type Error = Failed<CallError>;
@@ -115,8 +116,9 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    pub(crate) fn new(layer: &Layer, upstream: &Upstream, probe_timeout: Duration) -> Self {
-        let service = layer.layer(Attempts { upstream: upstream.clone(), probe_timeout });
+    pub(crate) fn new(layer: &Layer, upstream: &Upstream, probe_timeout: Duration, watch: &Arc<Watch>) -> Self {
+        let watch = Arc::clone(watch);
+        let service = layer.layer(Attempts { upstream: upstream.clone(), probe_timeout, watch });
         Self { service, upstream: upstream.clone() }
     }
 
@@ -160,6 +162,7 @@ struct First {
 pub(crate) struct Attempts {
     upstream: Upstream,
     probe_timeout: Duration,
+    watch: Arc<Watch>,
 }
 
 impl Service<Request<ReplayBody<Upload>>> for Attempts {
@@ -183,6 +186,12 @@ impl Service<Request<ReplayBody<Upload>>> for Attempts {
         }
         // The next upstream each time: one of several may be the only one that is ill.
         let turn = turn.wrapping_add(number as usize - 1);
-        Box::pin(async move { upstream.call(request.map(Either::Right), Terms { turn, timeout, end, upload }).await })
+        let watch = Arc::clone(&self.watch);
+        Box::pin(async move {
+            let begun = Instant::now();
+            let answer = upstream.call(request.map(Either::Right), Terms { turn, timeout, end, upload }).await;
+            watch.attempted(begun.into_std(), &answer);
+            answer
+        })
     }
 }

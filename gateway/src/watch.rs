@@ -1,0 +1,94 @@
+//! What the gateway itself sees of each target, beside what the engine counts: how long attempts take, how they fail, which way it moved.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Instant, SystemTime};
+
+use portcullis::{State, Transition};
+
+use crate::latency::Latency;
+use crate::upstream::CallError;
+
+/// What is seen of one target.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    latency: Latency,
+    failures: [AtomicU64; CallError::REASONS.len()],
+    moves: Mutex<Moves>,
+}
+
+/// Transitions of a target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves {
+    /// How many there were from one state to another; only such as there were.
+    pub(crate) counts: Vec<(State, State, u64)>,
+    /// When the last one was.
+    pub(crate) last: Option<SystemTime>,
+}
+
+impl Watch {
+    fn new() -> Self {
+        Self { latency: Latency::new(Instant::now()), failures: Default::default(), moves: Mutex::default() }
+    }
+
+    /// Takes note of an attempt that was admitted at `begun` and has its head by now, or failed. Latencies are those of answers, whatever they say, and
+    /// of attempts that had none within their time: a connection that is refused tells nothing of how long an answer takes.
+    pub(crate) fn attempted<R>(&self, begun: Instant, result: &Result<R, CallError>) {
+        if let Err(error) = result {
+            self.failures[error.kind()].fetch_add(1, Ordering::Relaxed);
+        }
+        if matches!(result, Ok(_) | Err(CallError::Timeout { .. })) {
+            self.latency.record(begun.elapsed());
+        }
+    }
+
+    pub(crate) fn latency(&self) -> &Latency {
+        &self.latency
+    }
+
+    /// Attempts without an answer, by [`CallError::REASONS`].
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        CallError::REASONS.into_iter().zip(self.failures.iter().map(|count| count.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn moves(&self) -> Moves {
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn moved(&self, transition: &Transition) {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, to) = (transition.from, transition.to);
+        match moves.counts.iter_mut().find(|(f, t, _)| (*f, *t) == (from, to)) {
+            Some((_, _, count)) => *count += 1,
+            None => moves.counts.push((from, to, 1)),
+        }
+        moves.last = moves.last.max(Some(transition.wall));
+    }
+}
+
+/// What is seen of all targets. As the engine does, it keeps those that a reload took away.
+#[derive(Debug, Default)]
+pub(crate) struct Watches(RwLock<HashMap<String, Arc<Watch>>>);
+
+impl Watches {
+    /// That of a target; it begins with the first call.
+    pub(crate) fn of(&self, target: &str) -> Arc<Watch> {
+        if let Some(watch) = self.get(target) {
+            return watch;
+        }
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(target.to_owned()).or_insert_with(|| Arc::new(Watch::new())))
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Option<Arc<Watch>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(target).cloned()
+    }
+
+    /// Takes note of a transition. Called by whoever made it: off the hot path, and seldom.
+    pub(crate) fn moved(&self, transition: &Transition) {
+        if let Some(watch) = self.get(&transition.target) {
+            watch.moved(transition);
+        }
+    }
+}
