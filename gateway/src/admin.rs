@@ -1,9 +1,12 @@
 //! The operator's listener: what the targets are doing, and the four things that are done by hand.
 
 mod access;
+mod changes;
 mod drill;
+mod page;
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +18,7 @@ use percent_encoding::percent_decode_str;
 use portcullis::{Snapshot, Transition};
 use serde_json::{Value, json};
 
+use changes::{Changes, Who};
 pub(crate) use drill::{Drills, LONGEST};
 
 use crate::reply::{json, method_not_allowed};
@@ -27,46 +31,68 @@ type Answer = Response<Full<Bytes>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Admin {
     shared: Arc<Shared>,
+    changes: Arc<Changes>,
+    on_loopback: bool,
 }
 
 impl Admin {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    /// The operator's view of a gateway, for a listener at this address.
+    pub(crate) fn new(shared: Arc<Shared>, address: SocketAddr) -> Self {
+        let on_loopback = address.ip().to_canonical().is_loopback();
+        Self { shared, changes: Arc::default(), on_loopback }
     }
 }
 
 impl Handler for Admin {
     type Body = Full<Bytes>;
 
-    async fn handle(self, request: Request<Incoming>, _client: HeaderValue) -> Answer {
-        answer(&self.shared, &request)
+    async fn handle(self, request: Request<Incoming>, client: HeaderValue) -> Answer {
+        let mut answer = self.answer(&request, client);
+        page::harden(answer.headers_mut());
+        answer
     }
 }
 
-fn answer<B>(shared: &Arc<Shared>, request: &Request<B>) -> Answer {
-    let path = request.uri().path().trim_matches('/');
-    let parts: Vec<Cow<'_, str>> = path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
-    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    match parts.as_slice() {
-        ["healthz"] if reads => health(shared),
-        ["targets"] if reads => targets(shared),
-        ["targets", name] if reads => one(shared, name),
-        ["transitions"] if reads => transitions(shared),
-        ["healthz" | "targets" | "transitions"] | ["targets", _] => method_not_allowed("GET, HEAD"),
-        ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {
-            if request.method() != Method::POST {
-                return method_not_allowed("POST");
-            }
-            if let Err(refusal) = access::check(request.headers(), shared.live().token()) {
-                return refusal;
-            }
-            if *action == "drill" {
-                return drill::begin(shared, name, request.uri().query());
-            }
-            act(shared, name, action)
+impl Admin {
+    fn answer<B: http_body::Body>(&self, request: &Request<B>, peer: HeaderValue) -> Answer {
+        let shared = &self.shared;
+        let path = request.uri().path().trim_matches('/');
+        let parts: Vec<Cow<'_, str>> =
+            path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
+        let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        // It names nobody, and whoever asks it knows no token.
+        if parts.as_slice() == ["healthz"] && reads {
+            return health(shared);
         }
-        _ => error(StatusCode::NOT_FOUND, "no such page"),
+        let token = match access::check(request, self.on_loopback, shared.live().token()) {
+            Ok(token) => token,
+            Err(refusal) => return refusal,
+        };
+        match parts.as_slice() {
+            ["targets"] if reads => targets(shared),
+            ["targets", name] if reads => one(shared, name),
+            ["transitions"] if reads => transitions(shared),
+            ["changes"] if reads => self.changes.told(),
+            ["healthz" | "targets" | "transitions" | "changes"] | ["targets", _] => method_not_allowed("GET, HEAD"),
+            ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {
+                if request.method() != Method::POST {
+                    return method_not_allowed("POST");
+                }
+                if !request.body().is_end_stream() {
+                    return error(StatusCode::PAYLOAD_TOO_LARGE, "say it in the path: no body is read");
+                }
+                let query = request.uri().query();
+                let answer = match *action {
+                    "drill" => drill::begin(shared, name, query),
+                    _ => act(shared, name, action),
+                };
+                let who = Who::new(request.headers(), peer, token);
+                self.changes.note(&who, action, name, query, answer.status());
+                answer
+            }
+            _ => error(StatusCode::NOT_FOUND, "no such page"),
+        }
     }
 }
 
@@ -173,7 +199,6 @@ fn act(shared: &Shared, name: &str, action: &str) -> Answer {
     };
     match done {
         Ok(changed) => {
-            tracing::info!(target_name = name, action, changed, "an operator acted");
             let state = engine.snapshot(name).map(|snapshot| snapshot.state.as_str());
             json(StatusCode::OK, &json!({ "name": name, "changed": changed, "state": state }))
         }

@@ -46,7 +46,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where the operator looks and acts; none if switched off.
     pub admin: Option<SocketAddr>,
-    /// What a POST to the admin listener must carry as its bearer token.
+    /// The bearer token of the admin listener: for changes; not on loopback, or by another name than `localhost`, for reading as well.
     pub admin_token: Option<String>,
     /// The most requests that the whole process works on at once.
     pub max_concurrent: u32,

@@ -36,7 +36,7 @@ impl Gateway {
     ///
     /// A listener can't be opened, or the admin listener would be reachable from other machines and there is no token.
     pub async fn start(config: Config) -> io::Result<Self> {
-        if config.admin_is_public() && config.admin_token.is_none() {
+        if config.admin_is_public() && !has_token(&config) {
             let message = "the admin listener isn't on loopback: set admin_token, or PORTCULLIS_ADMIN_TOKEN";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
@@ -45,8 +45,9 @@ impl Gateway {
         let proxy = Server::start(bind(config.listen).await?, limits, Proxy::new(Arc::clone(&shared)))?;
         let admin = match config.admin {
             Some(address) => {
-                let admin = Admin::new(Arc::clone(&shared));
-                Some(Server::start(bind(address).await?, limits, admin)?)
+                let listener = bind(address).await?;
+                let admin = Admin::new(Arc::clone(&shared), listener.local_addr()?);
+                Some(Server::start(listener, Limits { narrow: true, ..limits }, admin)?)
             }
             None => None,
         };
@@ -97,7 +98,7 @@ impl Gateway {
             tracing::warn!("another listen, admin, header_timeout or write_timeout takes effect at the next start");
         }
         let public = self.admin_address().is_some_and(|address| !address.ip().to_canonical().is_loopback());
-        if public && config.admin_token.is_none() {
+        if public && !has_token(config) {
             return Err(io::Error::other("the admin listener isn't on loopback and the new file has no admin_token"));
         }
         self.shared.apply(config).map_err(io::Error::other)?;
@@ -118,7 +119,11 @@ impl Gateway {
 }
 
 fn limits(config: &Config) -> Limits {
-    Limits { head: config.header_timeout, write: config.write_timeout }
+    Limits { head: config.header_timeout, write: config.write_timeout, narrow: false }
+}
+
+fn has_token(config: &Config) -> bool {
+    config.admin_token.as_ref().is_some_and(|token| !token.is_empty())
 }
 
 async fn bind(address: SocketAddr) -> io::Result<TcpListener> {

@@ -43,7 +43,16 @@ pub(crate) struct Limits {
     pub(crate) head: Duration,
     /// Without taking anything of an answer.
     pub(crate) write: Duration,
+    /// Whether it is for few clients with small requests: HTTP/1.1 only, whose idle connections end with the time for a head; at most
+    /// [`NARROW_CONNECTIONS`] at once, and [`NARROW_HEAD`] for a head.
+    pub(crate) narrow: bool,
 }
+
+/// The most connections of a narrow listener; further ones are closed at once.
+const NARROW_CONNECTIONS: usize = 128;
+
+/// The most bytes of a request's head at a narrow listener.
+const NARROW_HEAD: usize = 16 * 1024;
 
 /// A listener at work. Dropping it ends its connections at once.
 #[derive(Debug)]
@@ -98,6 +107,11 @@ async fn run(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
+                    while connections.try_join_next().is_some() {}
+                    if limits.narrow && connections.len() >= NARROW_CONNECTIONS {
+                        tracing::warn!(%peer, "closed: {NARROW_CONNECTIONS} connections are open");
+                        continue;
+                    }
                     connections.spawn(serve(socket, peer, limits, handler.clone(), graceful.watcher()));
                 }
                 Err(error) => accept_failed(&error).await,
@@ -139,6 +153,10 @@ async fn serve<H: Handler>(socket: TcpStream, peer: SocketAddr, limits: Limits, 
         })
     };
     let mut builder = auto::Builder::new(TokioExecutor::new());
+    if limits.narrow {
+        builder = builder.http1_only();
+        builder.http1().max_buf_size(NARROW_HEAD);
+    }
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256);
     builder.http2().keep_alive_interval(Duration::from_secs(30)).keep_alive_timeout(Duration::from_secs(20));

@@ -10,9 +10,23 @@ use http_body_util::Full;
 const TOKEN: &str = "correct-horse-battery";
 
 async fn with_header(address: std::net::SocketAddr, path: &str, name: &str, value: &str) -> common::Answer {
-    let uri = format!("http://{address}{path}");
-    let request = Request::post(uri).header(name, value).body(Full::default()).unwrap();
+    let mut request = request(Method::POST, address, path);
+    request.headers_mut().insert(http::HeaderName::try_from(name).unwrap(), value.parse().unwrap());
     send(&client(), request).await
+}
+
+/// A gateway whose admin listener is at that address, with the token, and where to ask it from this machine.
+async fn with_token(
+    admin: &str,
+    upstream: std::net::SocketAddr,
+) -> (portcullis_gateway::Gateway, std::net::SocketAddr) {
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\nadmin = \"{admin}\"\nadmin_token = \"{TOKEN}\"\n{}",
+        common::single(upstream, "")
+    );
+    let gateway = portcullis_gateway::Gateway::start(text.parse().unwrap()).await.unwrap();
+    let port = gateway.admin_address().unwrap().port();
+    (gateway, std::net::SocketAddr::from(([127, 0, 0, 1], port)))
 }
 
 #[tokio::test]
@@ -121,14 +135,17 @@ async fn wrong_methods_and_pages_are_told_apart() {
 async fn with_a_token_only_its_bearer_acts() {
     let core = upstream().await;
     // As on every interface, though only this machine is asked.
-    let text =
-        common::single(core.address(), "").replace("[[route]]", &format!("admin_token = \"{TOKEN}\"\n[[route]]"));
-    let text = format!("listen = \"127.0.0.1:0\"\nadmin = \"0.0.0.0:0\"\n{text}");
-    let public = portcullis_gateway::Gateway::start(text.parse().unwrap()).await.unwrap();
-    let port = public.admin_address().unwrap().port();
-    let admin = std::net::SocketAddr::from(([127, 0, 0, 1], port));
-
-    assert_eq!(get(admin, "/targets").await.status, 200);
+    let (public, admin) = with_token("0.0.0.0:0", core.address()).await;
+    for path in ["/targets", "/targets/t", "/transitions", "/changes", "/nothing"] {
+        let refused = get(admin, path).await;
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(!String::from_utf8_lossy(&refused.body).contains("core"), "{path}");
+        let mut request = request(Method::GET, admin, path);
+        request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
+        assert_ne!(send(&client(), request).await.status, 401, "{path}");
+    }
+    // Whoever balances load asks this, and has no token.
+    assert_eq!(get(admin, "/healthz").await.status, 200);
     let refused = post(admin, "/targets/t/force-open").await;
     assert_eq!((refused.status.as_u16(), refused.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
     for wrong in ["Bearer wrong-horse-battery", "Bearer ", "Basic Y29ycmVjdA==", TOKEN] {
@@ -163,19 +180,153 @@ async fn debug_output_shows_no_token() {
 #[tokio::test]
 async fn without_a_token_a_public_listener_does_not_start() {
     let core = upstream().await;
-    let text = format!("admin = \"0.0.0.0:0\"\nlisten = \"127.0.0.1:0\"\n{}", common::single(core.address(), ""));
-    let refused = portcullis_gateway::Gateway::start(text.parse().unwrap()).await;
-    assert!(refused.unwrap_err().to_string().contains("admin_token"));
+    let config = |admin: &str, token: &str| {
+        let text =
+            format!("admin = \"{admin}\"\nlisten = \"127.0.0.1:0\"\n{token}\n{}", common::single(core.address(), ""));
+        text.parse::<portcullis_gateway::Config>().unwrap()
+    };
+    for admin in ["0.0.0.0:0", "[::]:0", "[::ffff:0.0.0.0]:0", "192.0.2.1:0"] {
+        let refused = portcullis_gateway::Gateway::start(config(admin, "")).await;
+        assert!(refused.unwrap_err().to_string().contains("admin_token"), "{admin}");
+    }
+    let mut empty = config("0.0.0.0:0", "");
+    empty.admin_token = Some(String::new());
+    assert!(portcullis_gateway::Gateway::start(empty).await.is_err());
+    let mut public =
+        portcullis_gateway::Gateway::start(config("0.0.0.0:0", &format!("admin_token = \"{TOKEN}\""))).await.unwrap();
+    // The listener stays where it is, so a file that says otherwise doesn't help.
+    for admin in ["0.0.0.0:0", "127.0.0.1:0"] {
+        assert!(public.reload(&config(admin, "")).unwrap_err().to_string().contains("admin_token"));
+    }
+    assert!(public.reload(&config("0.0.0.0:0", "admin_token = \"another-horse-battery\"")).is_ok());
+    let admin = std::net::SocketAddr::from(([127, 0, 0, 1], public.admin_address().unwrap().port()));
+    let old = with_header(admin, "/targets/t/release", "authorization", &format!("Bearer {TOKEN}")).await;
+    assert_eq!(old.status, 401);
+    for loopback in ["[::1]:0", "127.8.9.1:0"] {
+        assert!(portcullis_gateway::Gateway::start(config(loopback, "")).await.is_ok(), "{loopback}");
+    }
 }
 
 #[tokio::test]
-async fn web_pages_do_not_act_for_the_operator() {
+async fn on_loopback_a_token_is_for_changes_only() {
+    let core = upstream().await;
+    let (_gateway, admin) = with_token("127.0.0.1:0", core.address()).await;
+    assert_eq!(get(admin, "/targets").await.status, 200);
+    assert_eq!(post(admin, "/targets/t/force-open").await.status, 401);
+    // Under another name it could be any web page's.
+    let elsewhere =
+        Request::get(format!("http://{admin}/targets")).header("host", "gate.example").body(Full::default());
+    assert_eq!(send(&client(), elsewhere.unwrap()).await.status, 401);
+}
+
+#[tokio::test]
+async fn other_web_pages_do_not_act_for_the_operator() {
     let core = upstream().await;
     let gateway = gateway_to(core.address(), "").await;
     let admin = gateway.admin_address().unwrap();
-    let refused = with_header(admin, "/targets/t/force-open", "origin", "http://evil.example").await;
-    assert_eq!(refused.status, 403);
+    let path = "/targets/t/force-open";
+    for (name, value) in [
+        ("origin", "http://evil.example"),
+        ("origin", "null"),
+        ("origin", "http://localhost:3000"),
+        ("sec-fetch-site", "cross-site"),
+        ("host", "evil.example"),
+    ] {
+        assert_eq!(with_header(admin, path, name, value).await.status, 403, "{name}: {value}");
+    }
     assert_eq!(state(&gateway, "t").await, "CLOSED");
+    assert_eq!(with_header(admin, path, "origin", &format!("http://{admin}")).await.status, 200);
+    assert_eq!(state(&gateway, "t").await, "FORCED_OPEN");
+}
+
+#[tokio::test]
+async fn changes_are_noted_with_who_asked() {
+    let core = upstream().await;
+    let (_gateway, admin) = with_token("127.0.0.1:0", core.address()).await;
+    assert_eq!(post(admin, "/targets/t/disable").await.status, 401);
+    for (path, operator) in
+        [("/targets/t/force-open", "ann"), ("/targets/nobody/release", "<b>"), ("/targets/t/drill?seconds=9", "bob")]
+    {
+        let mut request = request(Method::POST, admin, path);
+        request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
+        request.headers_mut().insert("x-operator", operator.parse().unwrap());
+        send(&client(), request).await;
+    }
+    let told = get(admin, "/changes").await.json();
+    let field = |name: &str| -> Vec<String> {
+        told["changes"].as_array().unwrap().iter().map(|change| change[name].to_string()).collect()
+    };
+    // Who isn't let in can't fill the log.
+    assert_eq!(field("action"), [r#""force-open""#, r#""release""#, r#""drill""#]);
+    assert_eq!(field("status"), ["200", "404", "409"]);
+    assert_eq!(field("operator"), [r#""ann""#, r#""<b>""#, r#""bob""#]);
+    assert_eq!(field("query"), ["null", "null", r#""seconds=9""#]);
+    assert_eq!(field("token"), ["true", "true", "true"]);
+    assert_eq!(field("peer"), [r#""127.0.0.1""#; 3]);
+    assert!(field("wall").iter().all(|wall| wall.ends_with("Z\"")) && !told.to_string().contains(TOKEN), "{told}");
+}
+
+#[tokio::test]
+async fn requests_are_bounded_in_size_and_time_and_number() {
+    let core = upstream().await;
+    let text = format!("header_timeout = \"300ms\"\n{}", common::single(core.address(), ""));
+    let gateway = gateway(&text).await;
+    let admin = gateway.admin_address().unwrap();
+
+    let mut body = request(Method::POST, admin, "/targets/t/force-open");
+    *body.body_mut() = Full::from("{}");
+    assert_eq!(send(&client(), body).await.status, 413);
+    assert_eq!(state(&gateway, "t").await, "CLOSED");
+
+    let mut long = common::Raw::connect(admin).await;
+    long.send(&format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: {}\r\n\r\n", "x".repeat(20_000))).await;
+    assert!(long.head().await.starts_with("HTTP/1.1 431"));
+
+    // Neither one that asks for nothing holds a place, nor one that has asked before.
+    let mut idle = common::Raw::connect(admin).await;
+    let mut asked = common::Raw::connect(admin).await;
+    asked.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert!(asked.read_all().await.starts_with("HTTP/1.1 200"));
+    assert_eq!(idle.read_all().await, "");
+    let mut two = common::Raw::connect(admin).await;
+    let _ = two.try_send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    assert!(!two.read_all().await.contains("\0"));
+}
+
+#[tokio::test]
+async fn further_connections_are_closed_at_once() {
+    let core = upstream().await;
+    let gateway = gateway_to(core.address(), "").await;
+    let admin = gateway.admin_address().unwrap();
+    let mut open = Vec::new();
+    for _ in 0..128 {
+        let mut raw = common::Raw::connect(admin).await;
+        raw.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        assert!(raw.head().await.starts_with("HTTP/1.1 200"));
+        open.push(raw);
+    }
+    assert_eq!(common::Raw::connect(admin).await.read_all().await, "");
+    drop(open);
+    until("a place", async || {
+        let mut raw = common::Raw::connect(admin).await;
+        let _ = raw.try_send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+        raw.read_all().await.starts_with("HTTP/1.1 200")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn browsers_are_told_to_run_and_keep_nothing() {
+    let core = upstream().await;
+    let gateway = gateway_to(core.address(), "").await;
+    for path in ["/targets", "/targets/nobody", "/healthz"] {
+        let headers = get(gateway.admin_address().unwrap(), path).await.headers;
+        let policy = headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        let told = ["cache-control", "x-content-type-options", "referrer-policy"].map(|name| &headers[name]);
+        assert_eq!(told, ["no-store", "nosniff", "no-referrer"]);
+    }
 }
 
 #[tokio::test]
