@@ -10,4 +10,5 @@ pub mod logs;
 pub mod plan;
 pub mod policies;
 pub mod replay;
+pub mod report;
 pub mod simulate;
