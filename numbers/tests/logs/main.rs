@@ -1,0 +1,5 @@
+//! Logs as calls: formats, order, and what is wrong with lines.
+
+mod order;
+mod support;
+mod tables;
