@@ -3,6 +3,7 @@
 mod access;
 mod changes;
 mod drill;
+mod feed;
 mod page;
 
 use std::borrow::Cow;
@@ -11,8 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use portcullis::{Snapshot, Transition};
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 
 use changes::{Changes, Who};
 pub(crate) use drill::{Drills, LONGEST};
+use feed::{Events, Feed};
 
 use crate::reply::{json, method_not_allowed};
 use crate::server::Handler;
@@ -32,6 +35,7 @@ type Answer = Response<Full<Bytes>>;
 pub(crate) struct Admin {
     shared: Arc<Shared>,
     changes: Arc<Changes>,
+    feed: Arc<Feed>,
     on_loopback: bool,
 }
 
@@ -39,21 +43,45 @@ impl Admin {
     /// The operator's view of a gateway, for a listener at this address.
     pub(crate) fn new(shared: Arc<Shared>, address: SocketAddr) -> Self {
         let on_loopback = address.ip().to_canonical().is_loopback();
-        Self { shared, changes: Arc::default(), on_loopback }
+        Self { shared, changes: Arc::default(), feed: Arc::default(), on_loopback }
     }
 }
 
 impl Handler for Admin {
-    type Body = Full<Bytes>;
+    type Body = Either<Full<Bytes>, Events>;
 
-    async fn handle(self, request: Request<Incoming>, client: HeaderValue) -> Answer {
-        let mut answer = self.answer(&request, client);
+    async fn handle(self, request: Request<Incoming>, client: HeaderValue) -> Response<Self::Body> {
+        let mut answer = match (request.method(), request.uri().path()) {
+            (&Method::GET, "/events") => self.events(&request).await,
+            _ => self.answer(&request, client).map(Either::Left),
+        };
         page::harden(answer.headers_mut());
         answer
     }
 }
 
 impl Admin {
+    /// The stream of what changes.
+    async fn events<B>(&self, request: &Request<B>) -> Response<Either<Full<Bytes>, Events>> {
+        if let Err(refusal) = access::check(request, self.on_loopback, self.shared.live().token()) {
+            return refusal.map(Either::Left);
+        }
+        let last = request.headers().get("last-event-id").and_then(|last| last.to_str().ok()).map(str::to_owned);
+        let (feed, shared) = (Arc::clone(&self.feed), Arc::clone(&self.shared));
+        let joined = tokio::task::spawn_blocking(move || feed.join(&shared, last.as_deref())).await;
+        match joined.ok().flatten() {
+            Some(events) => {
+                let mut response = Response::new(Either::Right(events));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+                response
+            }
+            None => {
+                let message = format!("{} readers are there already", feed::READERS);
+                error(StatusCode::SERVICE_UNAVAILABLE, &message).map(Either::Left)
+            }
+        }
+    }
+
     fn answer<B: http_body::Body>(&self, request: &Request<B>, peer: HeaderValue) -> Answer {
         let shared = &self.shared;
         let path = request.uri().path().trim_matches('/');
@@ -74,6 +102,7 @@ impl Admin {
             ["targets", name] if reads => one(shared, name),
             ["transitions"] if reads => transitions(shared),
             ["changes"] if reads => self.changes.told(),
+            ["events"] => method_not_allowed("GET"),
             ["healthz" | "targets" | "transitions" | "changes"] | ["targets", _] => method_not_allowed("GET, HEAD"),
             ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {
                 if request.method() != Method::POST {
@@ -105,10 +134,14 @@ fn unknown(name: &str) -> Answer {
 }
 
 fn health(shared: &Shared) -> Answer {
-    let (status, word) =
-        if shared.is_draining() { (StatusCode::SERVICE_UNAVAILABLE, "draining") } else { (StatusCode::OK, "ok") };
+    let status = if shared.is_draining() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    json(status, &healthy(shared))
+}
+
+fn healthy(shared: &Shared) -> Value {
+    let word = if shared.is_draining() { "draining" } else { "ok" };
     let cap = shared.cap();
-    json(status, &json!({ "status": word, "in_flight": cap.inside(), "max_concurrent": cap.limit() }))
+    json!({ "status": word, "in_flight": cap.inside(), "max_concurrent": cap.limit() })
 }
 
 fn targets(shared: &Shared) -> Answer {
@@ -120,7 +153,13 @@ fn targets(shared: &Shared) -> Answer {
 
 fn one(shared: &Shared, name: &str) -> Answer {
     match shared.engine().snapshot(name) {
-        Some(snapshot) => json(StatusCode::OK, &described(shared, name, &snapshot)),
+        Some(snapshot) => {
+            let mut all = described(shared, name, &snapshot);
+            let story = shared.watch(name).map(|watch| watch.story()).unwrap_or_default();
+            all["recent"] = story.recent.iter().map(told).collect();
+            all["trip"] = story.trip.as_ref().map(told).into();
+            json(StatusCode::OK, &all)
+        }
         None => unknown(name),
     }
 }

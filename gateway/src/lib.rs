@@ -39,6 +39,7 @@ pub mod serve;
 mod server;
 mod shared;
 mod stack;
+mod story;
 mod uploading;
 mod upstream;
 mod watch;

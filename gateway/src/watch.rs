@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 use portcullis::{State, Transition};
 
 use crate::latency::Latency;
+use crate::story::Story;
 use crate::upstream::CallError;
 
 /// What is seen of one target.
@@ -16,6 +17,7 @@ pub(crate) struct Watch {
     latency: Latency,
     failures: [AtomicU64; CallError::REASONS.len()],
     moves: Mutex<Moves>,
+    story: Mutex<Story>,
 }
 
 /// Transitions of a target.
@@ -29,7 +31,12 @@ pub(crate) struct Moves {
 
 impl Watch {
     fn new() -> Self {
-        Self { latency: Latency::new(Instant::now()), failures: Default::default(), moves: Mutex::default() }
+        Self {
+            latency: Latency::new(Instant::now()),
+            failures: Default::default(),
+            moves: Mutex::default(),
+            story: Mutex::default(),
+        }
     }
 
     /// Takes note of an attempt that was admitted at `begun` and has its head by now, or failed. Latencies are those of answers, whatever they say, and
@@ -56,7 +63,13 @@ impl Watch {
         self.moves.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The last transitions.
+    pub(crate) fn story(&self) -> Story {
+        self.story.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn moved(&self, transition: &Transition) {
+        self.story.lock().unwrap_or_else(PoisonError::into_inner).note(transition);
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         let (from, to) = (transition.from, transition.to);
         match moves.counts.iter_mut().find(|(f, t, _)| (*f, *t) == (from, to)) {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::StatusCode;
 use portcullis::State;
@@ -27,6 +27,7 @@ pub(crate) struct Drills(Mutex<HashMap<String, Drill>>);
 #[derive(Debug)]
 struct Drill {
     ends: Instant,
+    wall: SystemTime,
     lease: AbortHandle,
 }
 
@@ -38,6 +39,11 @@ impl Drills {
     /// How long a target's drill still lasts.
     pub(super) fn left(&self, target: &str) -> Option<Duration> {
         self.lock().get(target).map(|drill| drill.ends.saturating_duration_since(Instant::now()))
+    }
+
+    /// When it ends.
+    pub(super) fn ends(&self, target: &str) -> Option<SystemTime> {
+        self.lock().get(target).map(|drill| drill.wall)
     }
 
     /// Ends a drill, if there is one, and does what is done to the target instead: nothing comes between. `act` must not ask for drills.
@@ -86,7 +92,7 @@ pub(super) fn begin(shared: &Arc<Shared>, name: &str, query: Option<&str>) -> An
     }
     let ends = Instant::now() + length;
     let lease = tokio::spawn(release_at(ends, Arc::downgrade(shared), name.to_owned())).abort_handle();
-    drills.insert(name.to_owned(), Drill { ends, lease });
+    drills.insert(name.to_owned(), Drill { ends, wall: SystemTime::now() + length, lease });
     drop(drills);
     tracing::info!(target_name = name, seconds = length.as_secs(), "a drill begins");
     match engine.snapshot(name) {
