@@ -198,6 +198,11 @@ impl<K> Slot<K> {
         })
     }
 
+    /// How many transitions of its tenant have been reported.
+    pub(crate) fn transitions(&self, tenant: &Tenant<K>) -> u64 {
+        self.sequence.load(READ_SEQUENCE).saturating_sub(tenant.first)
+    }
+
     /// The wide number of a generation. Every mover comes here once, so the widest number seen lags by as many as are
     /// between their CAS and this, never by the half of the narrow range that would make it ambiguous.
     fn widen(&self, generation: u32) -> u64 {

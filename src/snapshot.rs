@@ -34,8 +34,12 @@ pub struct Snapshot {
     pub reopen_in: Option<Duration>,
     /// Probes in flight, in HALF_OPEN.
     pub probes_in_flight: u32,
+    /// Probes ever granted.
+    pub probes_granted: u64,
     /// Successes so far, in HALF_OPEN.
     pub probe_successes: u32,
+    /// Transitions so far: the number of the last one that was reported.
+    pub transitions: u64,
     /// Failed probes in a row, and relapses while the limit ramped, to 31.
     pub reopens: u32,
     /// Calls in flight, probes among them.
@@ -182,6 +186,8 @@ impl Snapshot {
             incarnation,
             reopen_in: is(State::Open).then(|| now.until_tick(gate.tick())),
             probes_in_flight: if is(State::HalfOpen) { gate.probes() } else { 0 },
+            probes_granted: words.probes_granted(),
+            transitions: 0,
             probe_successes: if is(State::HalfOpen) { gate.successes() } else { 0 },
             reopens: gate.reopens(),
             in_flight: u32::try_from(usage.in_flight).unwrap_or(u32::MAX),

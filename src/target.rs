@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::adaptive::samples::Samples;
 use crate::bulkhead::Bulkhead;
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::event::Cause;
 use crate::gate::{self, Moved, ProbeRules};
 use crate::outcome::Outcome;
@@ -84,6 +84,7 @@ struct Rare {
     samples: Lazy<Samples>,
     width: stalls::Width,
     limiter: Lazy<ramp::Limiter>,
+    probes: Counter,
 }
 
 /// What the first failure, refusal or hold of a target takes.

@@ -268,6 +268,7 @@ fn a_snapshot_as_json() {
         (&json!("CLOSED"), &json!(0), &json!(1))
     );
     assert_eq!((&shown["waiting"], &shown["waited"]), (&json!(0), &json!(0)));
+    assert_eq!((&shown["probes_granted"], &shown["transitions"]), (&json!(0), &json!(0)));
     assert_eq!((&shown["in_flight"], &shown["limit"], &shown["policy_version"]), (&json!(1), &json!(3), &json!(0)));
     assert_eq!(shown["window"], json!({ "calls": 4, "failures": 4, "slow": 0 }));
     let totals = json!({

@@ -177,7 +177,6 @@ fn described(shared: &Shared, name: &str, snapshot: &Snapshot) -> Value {
         let (p50, p99) = (quantile(0.5), quantile(0.99));
         all["latency"] = json!({ "count": latency.count(), "p50_ms": p50, "p99_ms": p99, "over_ms": millis(length) });
         all["failed_attempts"] = watch.failures().map(|(reason, count)| (reason.to_owned(), json!(count))).collect();
-        all["transitions"] = watch.moves().counts.iter().map(|(_, _, count)| count).sum::<u64>().into();
     }
     if let Some(counts) = shared.calls(name) {
         all["calls"] = json!(counts);

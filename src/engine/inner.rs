@@ -344,14 +344,17 @@ impl<K: Key> Engine<K> {
         let now = self.read_clock();
         let change = slot.words.judge_running(self.terms(slot), now);
         let report = change.and_then(|change| self.describe(slot, change));
-        let (terms, (incarnation, adaptive)) = {
+        let (terms, (incarnation, transitions, adaptive)) = {
             let tenant = slot.tenant();
             let terms = self.terms(slot);
-            let shown = |tenant: &Tenant<K>| (tenant.incarnation(), tenant.show_limit(terms.policy, &slot.words));
-            (terms, tenant.as_ref().map_or((0, None), shown))
+            let shown = |tenant: &Tenant<K>| {
+                let transitions = slot.transitions(tenant);
+                (tenant.incarnation(), transitions, tenant.show_limit(terms.policy, &slot.words))
+            };
+            (terms, tenant.as_ref().map_or((0, 0, None), shown))
         };
         let snapshot = Snapshot::take(slot, terms.policy, terms.policy_version, incarnation, now);
-        (Snapshot { adaptive, ..snapshot }, report)
+        (Snapshot { transitions, adaptive, ..snapshot }, report)
     }
 }
 

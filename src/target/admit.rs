@@ -275,6 +275,7 @@ impl Words {
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,
                 Ok(moved) => {
+                    self.count_probe();
                     let cause = if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired };
                     let change = moved.map(|moved| Change::new(moved, cause, time.now()));
                     return (Token::new(next, true, how.is_async, started()).into(), change);

@@ -25,6 +25,15 @@ impl Words {
         self.rare.get().map(|rare| &rare.counters)
     }
 
+    /// Probes that were ever granted.
+    pub(crate) fn probes_granted(&self) -> u64 {
+        self.rare.get().map_or(0, |rare| rare.probes.get())
+    }
+
+    pub(super) fn count_probe(&self) {
+        self.rare.force().probes.add(1);
+    }
+
     /// When a window that is opened now begins: after every bucket that is there. Usually that is now; only where several windows fell
     /// into one millisecond, or the clock stepped back, it is later.
     #[must_use]
@@ -130,8 +139,9 @@ impl Words {
 
     /// Makes the words a new tenant's. Only for whoever retired the bulkhead.
     pub fn recycle(&self, policy: &Policy, salt: u32) {
-        if let Some(counters) = self.counters_if_any() {
-            counters.reset();
+        if let Some(rare) = self.rare.get() {
+            rare.counters.reset();
+            rare.probes.reset();
         }
         if let Some(samples) = self.samples() {
             samples.restart();

@@ -223,3 +223,41 @@ fn snapshot_of_an_unknown_key_is_none_and_makes_nothing() {
     assert_eq!(keys, ["a", "b"]);
     assert!(format!("{:?}", bench.engine).contains("targets: 2"));
 }
+
+#[test]
+fn snapshot_counts_probes_and_transitions_of_its_own_tenant_only() {
+    let bench = Bench::with(textbook().max_probes(2), |builder| builder.max_targets(1).forget_after(secs(400)));
+    let counted = || (bench.snapshot().probes_granted, bench.snapshot().transitions);
+    bench.fail(5);
+    assert_eq!(counted(), (0, 1));
+    bench.advance(secs(30));
+    let first = bench.probe();
+    bench.probe().ignore();
+    first.failure();
+    assert_eq!(counted(), (2, 3), "a second probe is no transition");
+    bench.advance(secs(60));
+    bench.probe().success();
+    assert_eq!((counted(), bench.log().len()), ((3, 5), 5));
+    // The sweeper looks twice.
+    bench.engine.sweep();
+    bench.advance(secs(400));
+    assert_eq!(bench.engine.sweep(), 1);
+    bench.succeed(1);
+    assert_eq!(counted(), (0, 0));
+}
+
+#[test]
+fn snapshot_a_visit_shows_what_a_list_holds_and_may_call_the_engine() {
+    let bench = Bench::new(textbook());
+    for key in ["a", "b", "c"] {
+        bench.engine.admit(key).unwrap().success();
+    }
+    let mut seen = Vec::new();
+    bench.engine.visit(|key, snapshot| {
+        bench.engine.admit(key.as_str()).unwrap().success();
+        seen.push((key.to_string(), snapshot.totals.success));
+    });
+    seen.sort();
+    assert_eq!(seen, ["a", "b", "c"].map(|key| (key.to_owned(), 1)));
+    assert!(bench.engine.snapshots().iter().all(|(_, snapshot)| snapshot.totals.success == 2));
+}
