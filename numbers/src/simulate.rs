@@ -1,5 +1,7 @@
 //! Runs the engine in a model of callers, gateway and upstreams.
 
+pub mod draws;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

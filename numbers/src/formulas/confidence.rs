@@ -110,7 +110,8 @@ pub fn normal_quantile(share: f64) -> f64 {
         return f64::NAN;
     }
     let tail = |share: f64| {
-        let x = (-2.0 * share.ln()).sqrt();
+        // The same bits everywhere: simulations draw from it.
+        let x = (-2.0 * libm::log(share)).sqrt();
         polynomial(&C, x) / polynomial(&D, x)
     };
     if share < EDGE {
