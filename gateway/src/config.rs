@@ -18,6 +18,7 @@
 
 mod call;
 mod notes;
+mod otlp;
 mod print;
 mod routes;
 mod targets;
@@ -33,6 +34,7 @@ use portcullis::call::CallPolicy;
 use portcullis::{Policy, Priority};
 use toml::de::DeTable;
 
+pub use otlp::Otlp;
 use portcullis_numbers::policies::reader::{Field, Report, fields};
 pub use portcullis_numbers::policies::{ConfigError, ConfigErrors};
 use portcullis_numbers::policies::{TOP, read_toml};
@@ -56,6 +58,8 @@ pub struct Config {
     pub write_timeout: Duration,
     /// How long requests may go on after the signal to stop.
     pub shutdown_timeout: Duration,
+    /// What an OpenTelemetry collector is told; nothing if none.
+    pub otlp: Option<Otlp>,
     /// The routes, in the order of the file.
     pub routes: Vec<Route>,
     /// The targets, in the order of the file.
@@ -73,6 +77,7 @@ impl fmt::Debug for Config {
             header_timeout,
             write_timeout,
             shutdown_timeout,
+            otlp,
             routes,
             targets,
         } = self;
@@ -84,6 +89,7 @@ impl fmt::Debug for Config {
             .field("header_timeout", header_timeout)
             .field("write_timeout", write_timeout)
             .field("shutdown_timeout", shutdown_timeout)
+            .field("otlp", otlp)
             .field("routes", routes)
             .field("targets", targets)
             .finish()
@@ -194,6 +200,7 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
         shutdown_timeout: get("shutdown_timeout")
             .and_then(|field| field.duration(report, tick..=hour))
             .unwrap_or(Duration::from_secs(10)),
+        otlp: get("otlp").and_then(|field| otlp::read(report, &field)),
         routes: routes::read(report, get("route"), get("target")),
         targets,
     };

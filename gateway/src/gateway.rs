@@ -10,7 +10,7 @@ use portcullis::call::CallCounts;
 use tokio::net::TcpListener;
 
 use crate::admin::Admin;
-use crate::config::Config;
+use crate::config::{Config, Otlp};
 use crate::proxy::Proxy;
 use crate::server::{Limits, Server};
 use crate::shared::Shared;
@@ -24,8 +24,9 @@ pub struct Gateway {
     shared: Arc<Shared>,
     proxy: Server,
     admin: Option<Server>,
-    // As configured; a reload can't change them.
+    // As configured; a reload can't change these.
     listeners: (SocketAddr, Option<SocketAddr>, Limits),
+    otlp: Option<Otlp>,
     grace: Duration,
 }
 
@@ -52,7 +53,7 @@ impl Gateway {
             None => None,
         };
         let listeners = (config.listen, config.admin, limits);
-        Ok(Self { shared, proxy, admin, listeners, grace: config.shutdown_timeout })
+        Ok(Self { shared, proxy, admin, listeners, otlp: config.otlp, grace: config.shutdown_timeout })
     }
 
     /// Where requests come in.
@@ -96,6 +97,9 @@ impl Gateway {
         let listeners = (config.listen, config.admin, limits(config));
         if listeners != self.listeners {
             tracing::warn!("another listen, admin, header_timeout or write_timeout takes effect at the next start");
+        }
+        if config.otlp != self.otlp {
+            tracing::warn!("another [otlp] takes effect at the next start");
         }
         let public = self.admin_address().is_some_and(|address| !address.ip().to_canonical().is_loopback());
         if public && !has_token(config) {

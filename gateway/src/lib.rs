@@ -31,6 +31,9 @@ mod gateway;
 mod headers;
 mod hidden;
 mod latency;
+mod log;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod paced;
 mod proxy;
 mod reply;
@@ -40,10 +43,11 @@ mod server;
 mod shared;
 mod stack;
 mod story;
+mod trace;
 mod uploading;
 mod upstream;
 mod watch;
 mod whole;
 
-pub use config::{Config, ConfigError, ConfigErrors, Route, Target};
+pub use config::{Config, ConfigError, ConfigErrors, Otlp, Route, Target};
 pub use gateway::Gateway;

@@ -75,14 +75,11 @@ const WRONG_CONFIG: u8 = 2;
 #[tokio::main]
 async fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Serve { config } => {
-            log_to_stderr("info");
-            match serve::run(&config).await {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(serve::Error::Config(errors)) => refused(&config, &errors),
-                Err(error) => failed(&error),
-            }
-        }
+        Command::Serve { config } => match serve::run(&config).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(serve::Error::Config(errors)) => refused(&config, &errors),
+            Err(error) => failed(&error),
+        },
         Command::Check { config } => match Config::load(&config) {
             Ok(effective) => {
                 let notes: String = effective.notes().iter().map(|note| format!("# note: {note}\n")).collect();

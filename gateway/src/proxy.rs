@@ -7,6 +7,7 @@ use http::header::UPGRADE;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
+use tracing::{Instrument as _, Span};
 
 use crate::body::{Held, Upload};
 use crate::cap::Place;
@@ -15,6 +16,7 @@ use crate::reply::Reply;
 use crate::server::Handler;
 use crate::shared::Shared;
 use crate::stack::Answer;
+use crate::trace::Traced;
 use crate::uploading;
 use crate::upstream::Stream;
 
@@ -31,30 +33,53 @@ impl Proxy {
 }
 
 impl Handler for Proxy {
-    type Body = Either<Held<Answer, Place>, Full<Bytes>>;
+    type Body = Either<Held<Answer, (Place, Traced)>, Full<Bytes>>;
 
     async fn handle(self, request: Request<Incoming>, client: HeaderValue) -> Response<Self::Body> {
-        self.answer(request, &client).await.unwrap_or_else(|own| own.map(Either::Right))
+        let traced = Traced::begin(&request);
+        match traced.span() {
+            None => self.answer(request, &client, &traced).await.unwrap_or_else(|own| own.map(Either::Right)),
+            // Boxed: the others would be moved with room for it.
+            Some(span) => Box::pin(self.told(request, &client, &traced).instrument(span.clone())).await,
+        }
     }
 }
 
 impl Proxy {
-    /// The upstream's answer, or else the gateway's own.
-    async fn answer(
+    /// Answers within a span.
+    async fn told(
         &self,
         request: Request<Incoming>,
         client: &HeaderValue,
+        traced: &Traced,
+    ) -> Response<<Self as Handler>::Body> {
+        let answer = self.answer(request, client, traced).await.unwrap_or_else(|own| own.map(Either::Right));
+        traced.answered(&answer);
+        answer
+    }
+
+    /// The upstream's answer, or else the gateway's own.
+    async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        client: &HeaderValue,
+        traced: &Traced,
     ) -> Result<Response<<Self as Handler>::Body>, Response<Full<Bytes>>> {
+        let own = |reply: Reply<'_>| {
+            traced.replied(&reply);
+            reply.into_response()
+        };
         if let Some(refusal) = refusal(&request) {
-            return Err(refusal.into_response());
+            return Err(own(refusal));
         }
         let Some(way) = self.shared.live().routes().find(&request).cloned() else {
-            return Err(Reply::no_route().into_response());
+            return Err(own(Reply::no_route()));
         };
         let target = way.stack.name();
+        traced.routed(&way.stack, &mut request);
         let cap = self.shared.cap();
         let Some(place) = cap.enter() else {
-            return Err(Reply::full(target, cap.limit()).into_response());
+            return Err(own(Reply::full(target, cap.limit())));
         };
         let mut request = request.map(Upload::new);
         headers::prepare(&mut request, client);
@@ -65,14 +90,15 @@ impl Proxy {
             None => way.stack.call(request).await,
             Some(progress) => {
                 let stack = Arc::clone(&way.stack);
-                uploading::finish(progress, async move { stack.call(request).await }).await
+                let span = traced.span().cloned().unwrap_or_else(Span::none);
+                uploading::finish(progress, async move { stack.call(request).await }.instrument(span)).await
             }
         };
         match answer {
-            Ok(response) => Ok(response.map(|body| Either::Left(Held::new(body, place)))),
+            Ok(response) => Ok(response.map(|body| Either::Left(Held::new(body, (place, traced.clone()))))),
             Err(why) => {
                 tracing::debug!(target_name = target, ?why, "a call has no answer");
-                Err(Reply::unanswered(target, &why).into_response())
+                Err(own(Reply::unanswered(target, &why)))
             }
         }
     }

@@ -155,6 +155,15 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// The stable code.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
     pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = json(self.status, &self);
         // Who calls through a gateway of its own tells a refusal by it, and doesn't try that again.

@@ -5,6 +5,7 @@ use std::{fmt, io};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::log::Log;
 use crate::{Config, ConfigErrors, Gateway};
 
 /// The environment variable that gives the admin token if the file has none.
@@ -36,13 +37,25 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Serves until SIGTERM or SIGINT and lets what runs finish; a second signal cuts it. SIGHUP reads the file again.
+/// Serves until SIGTERM or SIGINT and lets what runs finish; a second signal cuts it. SIGHUP reads the file again. Logs to standard error.
 ///
 /// # Errors
 ///
-/// The configuration is wrong or a listener can't be opened.
+/// The configuration is wrong, or a listener can't be opened.
+///
+/// # Panics
+///
+/// Another log has been set up in the process.
 pub async fn run(path: &Path) -> Result<(), Error> {
     let config = load(path).map_err(Error::Config)?;
+    let log = Log::start(&config)?;
+    let ended = serve(path, config).await;
+    log.end().await;
+    Ok(ended?)
+}
+
+async fn serve(path: &Path, config: Config) -> io::Result<()> {
+    warn_of(&config);
     let mut gateway = Gateway::start(config).await?;
     // Before the addresses are told: whoever knows them may send a signal.
     let mut hangup = signal(SignalKind::hangup())?;
@@ -67,7 +80,10 @@ pub async fn run(path: &Path) -> Result<(), Error> {
 
 /// Reads the file again; one that is wrong changes nothing.
 fn reload(path: &Path, gateway: &mut Gateway) {
-    let done = load(path).map_err(Error::Config).and_then(|config| Ok(gateway.reload(&config)?));
+    let done = load(path).map_err(Error::Config).and_then(|config| {
+        warn_of(&config);
+        Ok(gateway.reload(&config)?)
+    });
     match done {
         Ok(()) => tracing::info!(file = %path.display(), "reloaded"),
         Err(error) => tracing::error!(file = %path.display(), "reload refused, nothing changed:\n{error}"),
@@ -79,10 +95,13 @@ fn load(path: &Path) -> Result<Config, ConfigErrors> {
     if config.admin_token.is_none() {
         config.admin_token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
     }
+    Ok(config)
+}
+
+fn warn_of(config: &Config) {
     for note in config.notes() {
         tracing::warn!("{note}");
     }
-    Ok(config)
 }
 
 struct Stop {

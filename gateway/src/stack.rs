@@ -93,6 +93,11 @@ impl Stack {
         &self.target
     }
 
+    /// Whether anybody is asked.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.admission.is_some()
+    }
+
     /// Makes one call. What few calls need is boxed: the others would be moved with room for it.
     pub(crate) async fn call(&self, mut request: Request<Upload>) -> Result<Response<Answer>, Unanswered> {
         let left = deadline(request.headers());

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::body::{Download, Progress, Sent};
 use crate::client::Client;
 use crate::headers::strip_hop_by_hop;
+use crate::trace;
 
 /// How much longer a call that was given up keeps its place. Its connection is closed by another task, and the upstream has
 /// to notice: only then may the next call come, or the upstream holds more than its limit.
@@ -126,7 +127,11 @@ impl Upstream {
             request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let declared = shared.stream || request.extensions().get::<Stream>().is_some();
+        let span = trace::attempt(&mut request, authority);
         let answer = answer(shared.client.request(request), timeout, upload.as_deref()).await;
+        if let Some(span) = span {
+            trace::attempted(&span, &answer);
+        }
         if let Err(CallError::Timeout { .. }) = answer {
             tokio::time::sleep(LETTING_GO).await;
         }

@@ -72,6 +72,26 @@ fn what_is_shown_means_the_same() {
 }
 
 #[test]
+#[cfg(not(feature = "otlp"))]
+fn a_collector_is_refused_where_the_gateway_was_built_without_it() {
+    only(&format!("[otlp]\n{GOOD}max_in_flight = 3"), 1, "otlp", &["--features otlp"]);
+}
+
+#[test]
+#[cfg(feature = "otlp")]
+fn what_is_wrong_about_a_collector_is_told_with_its_line() {
+    let with = |line: &str| format!("otlp = {{ {line} }}\n{GOOD}max_in_flight = 3");
+    for endpoint in ["https://collector", "http://", "127.0.0.1:4318", "http://collector?x=1", "http://collector#x", ""]
+    {
+        only(&with(&format!("endpoint = \"{endpoint}\"")), 1, "otlp.endpoint", &["http:// URL"]);
+    }
+    only(&with("logs = true"), 1, "otlp.logs", &["one of endpoint"]);
+    let config: Config = with("endpoint = \"http://127.0.0.1:4318/\"").parse().unwrap();
+    assert_eq!(config.otlp.as_ref().unwrap().endpoint.as_deref(), Some("http://127.0.0.1:4318"));
+    assert_eq!(config.to_string().parse::<Config>().unwrap(), config);
+}
+
+#[test]
 fn every_policy_field_out_of_range_is_told_with_its_line_and_range() {
     for (field, values, range) in [
         (

@@ -45,6 +45,7 @@ pub const TOP: &[&str] = &[
     "header_timeout",
     "write_timeout",
     "shutdown_timeout",
+    "otlp",
     "defaults",
     "route",
     "target",

@@ -8,7 +8,7 @@ use portcullis_numbers::policies::call;
 use portcullis_numbers::policies::reader::join;
 use toml::Value;
 
-use super::{Config, Route, Target};
+use super::{Config, Otlp, Route, Target};
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,11 +24,24 @@ impl fmt::Display for Config {
         writeln!(f, "header_timeout = {}", duration(self.header_timeout))?;
         writeln!(f, "write_timeout = {}", duration(self.write_timeout))?;
         writeln!(f, "shutdown_timeout = {}", duration(self.shutdown_timeout))?;
+        if let Some(otlp) = &self.otlp {
+            write!(f, "\n{otlp}")?;
+        }
         for route in &self.routes {
             write!(f, "\n{route}")?;
         }
         for target in &self.targets {
             write!(f, "\n{target}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Otlp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[otlp]")?;
+        if let Some(endpoint) = &self.endpoint {
+            writeln!(f, "endpoint = {}", text(endpoint))?;
         }
         Ok(())
     }

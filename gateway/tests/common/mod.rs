@@ -181,6 +181,19 @@ impl Raw {
         }
     }
 
+    /// The next bytes, as many as that.
+    pub async fn take(&mut self, length: usize) -> Vec<u8> {
+        let mut buffer = [0; 4096];
+        while self.seen.len() < length {
+            let read = tokio::time::timeout(PATIENCE, self.stream.read(&mut buffer)).await;
+            let read = read.expect("more comes").unwrap_or(0);
+            assert!(read > 0, "closed {} bytes early", length - self.seen.len());
+            self.seen.extend_from_slice(&buffer[..read]);
+        }
+        let rest = self.seen.split_off(length);
+        std::mem::replace(&mut self.seen, rest)
+    }
+
     /// The head of a message.
     pub async fn head(&mut self) -> String {
         self.read_to("\r\n\r\n").await

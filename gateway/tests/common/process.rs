@@ -25,8 +25,17 @@ impl Process {
         Self::start_with(name, config, None).await
     }
 
+    /// The same, with these variables in its environment.
+    pub async fn start_in(environment: &[(&str, &str)], name: &str, config: &str) -> Self {
+        Self::begin(name, config, None, environment).await
+    }
+
     /// The same, with another limit of open descriptors than the tests have.
     pub async fn start_with(name: &str, config: &str, descriptors: Option<u64>) -> Self {
+        Self::begin(name, config, descriptors, &[]).await
+    }
+
+    async fn begin(name: &str, config: &str, descriptors: Option<u64>, environment: &[(&str, &str)]) -> Self {
         let file = std::env::temp_dir().join(format!("portcullis-{name}-{}.toml", std::process::id()));
         std::fs::write(&file, config).unwrap();
         let binary = env!("CARGO_BIN_EXE_portcullis");
@@ -44,6 +53,7 @@ impl Process {
             .arg(&file)
             .env_remove("PORTCULLIS_ADMIN_TOKEN")
             .env("RUST_LOG", "info")
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()

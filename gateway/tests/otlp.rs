@@ -1,0 +1,245 @@
+//! What an OpenTelemetry collector gets to see: a real one's protocol, over loopback, from the real binary.
+#![cfg(feature = "otlp")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use common::process::Process;
+use common::{Answering, Raw, answer, client, field, nobody, request, scripted, send, until};
+use http::Method;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message as _;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const CALLER: &str = "b7ad6b7169203331";
+/// So that a test doesn't wait for the next 5 s.
+const SOON: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "50");
+
+/// A collector, and the spans that it got so far.
+struct Collector {
+    address: SocketAddr,
+    spans: Arc<Mutex<Vec<Span>>>,
+    services: Arc<Mutex<Vec<String>>>,
+}
+
+impl Collector {
+    async fn start() -> Self {
+        let (spans, services) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+        let (all, names) = (Arc::clone(&spans), Arc::clone(&services));
+        let address = scripted(move |mut raw| {
+            let (all, names) = (Arc::clone(&all), Arc::clone(&names));
+            async move {
+                while let Some(head) = raw.next_head().await {
+                    let body = body(&mut raw, &head).await;
+                    if head.starts_with("POST /v1/traces ") {
+                        let export = ExportTraceServiceRequest::decode(&*body).unwrap();
+                        for resource in export.resource_spans {
+                            let attributes = resource.resource.unwrap().attributes;
+                            names.lock().unwrap().push(text(&attributes)["service.name"].clone());
+                            let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
+                            all.lock().unwrap().extend(spans);
+                        }
+                    }
+                    raw.send("HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n")
+                        .await;
+                }
+            }
+        })
+        .await;
+        Self { address, spans, services }
+    }
+
+    /// The spans of a name, once there are that many.
+    async fn named(&self, name: &str, count: usize) -> Vec<Span> {
+        let found = || self.spans.lock().unwrap().iter().filter(|span| span.name == name).cloned().collect::<Vec<_>>();
+        until(name, async || found().len() >= count).await;
+        let found = found();
+        assert_eq!(found.len(), count, "{found:?}");
+        found
+    }
+}
+
+async fn body(raw: &mut Raw, head: &str) -> Vec<u8> {
+    let length = field(&head.to_ascii_lowercase(), "content-length").unwrap().parse().unwrap();
+    raw.take(length).await
+}
+
+/// Attributes as text.
+fn text(attributes: &[KeyValue]) -> BTreeMap<String, String> {
+    let told = |value: &Option<AnyValue>| match value.as_ref().and_then(|value| value.value.as_ref()) {
+        Some(Value::StringValue(text)) => text.clone(),
+        Some(Value::IntValue(number)) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    attributes.iter().map(|entry| (entry.key.clone(), told(&entry.value))).collect()
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn config(collector: SocketAddr, upstream: SocketAddr, lines: &str) -> String {
+    let target = common::single(upstream, lines);
+    format!(
+        "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n\
+         [otlp]\nendpoint = \"http://{collector}\"\n{target}"
+    )
+}
+
+async fn ask(gateway: &Process, headers: &[(&str, &str)]) -> common::Answer {
+    let mut request = request(Method::GET, gateway.proxy, "/path?query=secret");
+    for &(name, value) in headers {
+        request.headers_mut().append(http::HeaderName::try_from(name).unwrap(), value.parse().unwrap());
+    }
+    send(&client(), request).await
+}
+
+fn caller(flags: &str) -> String {
+    format!("00-{TRACE}-{CALLER}-{flags}")
+}
+
+#[tokio::test]
+async fn a_request_and_its_attempts_are_spans_of_the_callers_trace() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|number, _| answer(if number == 0 { "503 Busy" } else { "200 OK" }, "", "x")).await;
+    let text_of = config(collector.address, upstream.address, "attempts = 2\ndeadline = \"20s\"");
+    let gateway = Process::start_in(&[SOON], "otlp-spans", &text_of).await;
+    let asked = ask(&gateway, &[("traceparent", &caller("01")), ("tracestate", "a=1"), ("tracestate", "b=2")]).await;
+    assert_eq!(asked.status, 200);
+
+    let span = collector.named("GET t", 1).await.remove(0);
+    assert_eq!((hex(&span.trace_id), hex(&span.parent_span_id)), (TRACE.into(), CALLER.into()));
+    let told = text(&span.attributes);
+    for (key, value) in [
+        ("http.request.method", "GET"),
+        ("url.path", "/path"),
+        ("portcullis.target", "t"),
+        ("portcullis.decision", "admitted"),
+        ("portcullis.attempts", "2"),
+        ("http.response.status_code", "200"),
+    ] {
+        assert_eq!(told.get(key).map(String::as_str), Some(value), "{key} in {told:?}");
+    }
+    assert!(!format!("{span:?}").contains("secret"), "{span:?}");
+    assert_eq!(collector.services.lock().unwrap()[0], "portcullis");
+
+    let attempts = collector.named("GET", 2).await;
+    for (attempt, head) in attempts.iter().zip(upstream.heads()) {
+        assert_eq!(attempt.parent_span_id, span.span_id);
+        let lead = format!("00-{TRACE}-{}-01", hex(&attempt.span_id));
+        assert_eq!(field(&head, "traceparent"), Some(lead.as_str()));
+        assert!(head.contains("tracestate: a=1\r\ntracestate: b=2"), "{head}");
+    }
+    let told: Vec<_> = attempts.iter().map(|attempt| text(&attempt.attributes)).collect();
+    assert_eq!(told[0]["http.response.status_code"], "503");
+    assert_eq!(told[1]["http.request.resend_count"], "1");
+    assert_eq!(told[1]["server.port"], upstream.address.port().to_string());
+    assert_eq!(attempts.iter().map(|attempt| attempt.status.as_ref().unwrap().code).collect::<Vec<_>>(), [2, 0]);
+}
+
+#[tokio::test]
+async fn a_trace_that_is_none_is_dropped_and_a_new_one_begun() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
+    let gateway = Process::start_in(&[SOON], "otlp-invalid", &config(collector.address, upstream.address, "")).await;
+    ask(&gateway, &[("traceparent", &caller("xx")), ("tracestate", "a=1")]).await;
+    ask(&gateway, &[("traceparent", &caller("01")), ("traceparent", &caller("01")), ("tracestate", "a=1")]).await;
+    let spans = collector.named("GET t", 2).await;
+    for (span, head) in spans.iter().zip(upstream.heads()) {
+        assert!(span.parent_span_id.is_empty(), "{span:?}");
+        assert_ne!(hex(&span.trace_id), TRACE);
+        assert_eq!(head.matches("traceparent:").count(), 1, "{head}");
+        assert!(field(&head, "traceparent").unwrap().starts_with(&format!("00-{}-", hex(&span.trace_id))), "{head}");
+        assert!(!head.contains("tracestate"), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn a_trace_that_isnt_sampled_is_passed_on_and_not_exported() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
+    let gateway = Process::start_in(&[SOON], "otlp-unsampled", &config(collector.address, upstream.address, "")).await;
+    ask(&gateway, &[("traceparent", &caller("00"))]).await;
+    ask(&gateway, &[]).await;
+    let spans = collector.named("GET t", 1).await;
+    assert_ne!(hex(&spans[0].trace_id), TRACE);
+    let lead = upstream.heads().remove(0);
+    let lead = field(&lead, "traceparent").unwrap();
+    assert!(lead.starts_with(&format!("00-{TRACE}-")) && lead.ends_with("-00") && !lead.contains(CALLER), "{lead}");
+}
+
+#[tokio::test]
+async fn a_refusal_says_why_and_the_trip_is_an_event_of_the_request_that_brought_it_about() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("500 Broken", "", "x")).await;
+    let policy = "consecutive_failures = 1\nopen_wait = \"60s\"\nopen_wait_max = \"60s\"";
+    let text_of = config(collector.address, upstream.address, policy);
+    let gateway = Process::start_in(&[SOON, ("OTEL_SERVICE_NAME", "edge")], "otlp-refused", &text_of).await;
+    ask(&gateway, &[]).await;
+    assert_eq!(ask(&gateway, &[]).await.code(), "E904");
+    let spans = collector.named("GET t", 2).await;
+    let opened = spans.iter().find(|span| !span.events.is_empty()).expect("a span with an event");
+    assert_eq!(opened.events[0].name, "t: CLOSED to OPEN");
+    assert_eq!(opened.status.as_ref().unwrap().code, 2);
+    let refused = spans.iter().map(|span| text(&span.attributes)).find(|told| told.contains_key("portcullis.code"));
+    let told = refused.expect("a span with a code");
+    let told = |key: &str| told[key].clone();
+    assert_eq!(
+        [told("portcullis.decision"), told("portcullis.code"), told("portcullis.reason")],
+        ["refused", "E904", "open"]
+    );
+    assert_eq!((told("http.response.status_code"), told("portcullis.attempts")), ("503".into(), "0".into()));
+    assert_eq!(collector.services.lock().unwrap()[0], "edge");
+}
+
+#[tokio::test]
+async fn a_fallback_is_told_as_one() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("500 Broken", "", "x")).await;
+    let fallback = "fallback = { value = { status = 200, body = \"instead\" } }";
+    let text_of = config(collector.address, upstream.address, fallback);
+    let gateway = Process::start_in(&[SOON], "otlp-fallback", &text_of).await;
+    assert_eq!(ask(&gateway, &[]).await.status, 200);
+    let told = text(&collector.named("GET t", 1).await[0].attributes);
+    assert_eq!(told["portcullis.decision"], "fallback", "{told:?}");
+}
+
+#[tokio::test]
+async fn a_collector_that_is_down_is_said_once_and_harms_nobody() {
+    let (_held, collector) = nobody();
+    let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
+    let mut gateway = Process::start_in(&[SOON], "otlp-down", &config(collector, upstream.address, "")).await;
+    assert_eq!(ask(&gateway, &[]).await.status, 200);
+    gateway.logged("the collector doesn't take spans", 1).await;
+    for _ in 0..10 {
+        assert_eq!(ask(&gateway, &[]).await.status, 200);
+    }
+    gateway.signal("TERM").await;
+    assert!(gateway.ended().await.success());
+    gateway.logged("spans were lost", 1).await;
+    let log = gateway.log();
+    assert_eq!(log.matches("the collector doesn't take spans").count(), 1, "{log}");
+    assert!(log.contains("ended=22 sent=0"), "{log}");
+}
+
+#[tokio::test]
+async fn a_collector_that_never_answers_delays_neither_requests_nor_the_end() {
+    let hung = scripted(|mut raw| async move { drop(raw.read_all().await) }).await;
+    let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
+    let few = ("OTEL_BSP_MAX_QUEUE_SIZE", "4");
+    let mut gateway = Process::start_in(&[SOON, few], "otlp-hung", &config(hung, upstream.address, "")).await;
+    for _ in 0..20 {
+        assert_eq!(ask(&gateway, &[]).await.status, 200);
+    }
+    gateway.signal("TERM").await;
+    assert!(gateway.ended().await.success());
+    gateway.logged("spans were lost", 1).await;
+    assert!(gateway.log().contains("ended=40 sent=0"), "{}", gateway.log());
+}
