@@ -1,19 +1,79 @@
 //! Writes a policy from logs, each value with its derivation.
+//!
+//! The derivations are in [`derive`](crate::derive); here they are put into a file: one policy for all targets whose p99 are within a factor of
+//! three, in `[defaults]`, else one for each target. The file is a policy file: the gateway takes it once `route` and `upstream` are added,
+//! `portcullis replay` and `portcullis audit` as it is.
 
+mod shared;
+mod write;
+
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::logs::Input;
+use crate::derive::{Aims, Derived, derive};
+use crate::logs::{self, Input, Summary};
+use crate::observe::{Observed, Observer};
 
 /// Writes a policy from logs, each value with its derivation.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    aims: Aims,
+    /// Where to write it; standard output unless given.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// A target with what was seen of it and what follows.
+#[derive(Debug)]
+struct Planned {
+    seen: Observed,
+    derived: Derived,
+}
+
+/// Writes the policy of the targets that were seen; the same bytes for the same calls.
+#[must_use]
+pub fn write(seen: Vec<Observed>, aims: &Aims) -> String {
+    let planned = seen.into_iter().map(|seen| Planned { derived: derive(&seen, aims), seen }).collect();
+    write::policy(planned, aims)
 }
 
 /// Runs the tool.
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
-    let _ = &args.input;
-    ExitCode::FAILURE
+    let (seen, _) = match observe(&args.input) {
+        Ok(seen) => seen,
+        Err(error) => return refuse(&error),
+    };
+    if seen.is_empty() {
+        return refuse("there is no call in the log");
+    }
+    let text = write(seen, &args.aims);
+    let written = match &args.out {
+        Some(out) => std::fs::write(out, &text).map_err(|error| format!("{} can't be written: {error}", out.display())),
+        // A closed pipe is the reader's decision.
+        None => std::io::stdout()
+            .write_all(text.as_bytes())
+            .map_err(|error| format!("standard output can't be written: {error}")),
+    };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => refuse(&error),
+    }
+}
+
+/// Reads the logs for what they say about each target.
+pub(crate) fn observe(input: &Input) -> Result<(Vec<Observed>, Summary), String> {
+    let mut observer = Observer::new();
+    let summary = logs::read(input, |call, _| observer.call(call)).map_err(|error| error.to_string())?;
+    Ok((observer.finish(&summary.names), summary))
+}
+
+/// Says why the tool can't run.
+pub(crate) fn refuse(error: &str) -> ExitCode {
+    eprintln!("portcullis: {error}");
+    ExitCode::from(2)
 }

@@ -30,6 +30,13 @@ impl Names {
     }
 }
 
+impl<S: Into<String>> FromIterator<S> for Names {
+    /// Numbers the names in their order.
+    fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Self {
+        Self(names.into_iter().map(Into::into).collect())
+    }
+}
+
 /// The name under which all targets past the bound are one.
 pub(super) const OTHER: &str = "other";
 
