@@ -100,6 +100,11 @@ impl Policies {
         self.targets.contains_key(target)
     }
 
+    /// All that the file says, the defaults first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Terms> {
+        self.defaults.iter().chain(self.targets.values())
+    }
+
     /// The targets that have a table of their own, by name.
     pub fn targets(&self) -> impl Iterator<Item = (&str, &Terms)> {
         self.targets.iter().map(|(name, terms)| (name.as_str(), terms))

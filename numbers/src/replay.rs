@@ -1,19 +1,75 @@
 //! Runs the engine over logs, and tells what a policy would have done.
 
+mod candidate;
+mod facts;
+mod lane;
+mod latencies;
+mod play;
+pub mod report;
+mod series;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::logs::Input;
+use crate::logs::{self, Input};
+use crate::policies::Policies;
+
+pub use play::Replay;
 
 /// Runs the engine over logs, and tells what a policy would have done.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: Input,
+    /// A policy file, or a gateway's configuration; several are shown side by side. Named by the file unless a name is given.
+    #[arg(long = "policy", value_name = "[NAME=]FILE", required = true)]
+    policies: Vec<String>,
+    /// Print one JSON object and nothing else to standard output.
+    #[arg(long)]
+    json: bool,
+    /// How many targets are told of in detail: the worst ones.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    worst: usize,
 }
+
+/// What a policy, a log or an output that can't be used ends with.
+const UNUSABLE: u8 = 2;
 
 /// Runs the tool.
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
-    let _ = &args.input;
-    ExitCode::FAILURE
+    match try_run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(UNUSABLE)
+        }
+    }
+}
+
+fn try_run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
+    let mut replay = Replay::new(load(&args.policies)?);
+    logs::read(&args.input, |call, names| replay.take(call, names))?;
+    let report = replay.finish(args.worst);
+    let text = if args.json { serde_json::to_string(&report)? + "\n" } else { table::text(&report) };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Reads the policies, each with a name of its own.
+fn load(given: &[String]) -> Result<Vec<(String, Policies)>, Box<dyn std::error::Error>> {
+    let mut read: Vec<(String, Policies)> = Vec::new();
+    for one in given {
+        let (name, file) = one.split_once('=').map_or((None, one.as_str()), |(name, file)| (Some(name), file));
+        let path = PathBuf::from(file);
+        let stem = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = name.map(str::to_owned).or_else(stem).unwrap_or_default();
+        if read.iter().any(|(other, _)| *other == name) {
+            return Err(format!("--policy {one}: there is one named {name} already: must be NAME={file}").into());
+        }
+        read.push((name, Policies::load(&path)?));
+    }
+    Ok(read)
 }
