@@ -35,7 +35,7 @@ fn json(report: &Report) -> String {
 
 #[test]
 fn every_call_is_admitted_or_refused_and_every_refusal_has_a_reason_and_a_fate() {
-    for seed in 0..5 {
+    for seed in 0..2 {
         let report = play(all(), &by_chance(seed, 5, 20_000));
         let mut refusals = [0; 3];
         for target in &report.targets {
@@ -93,7 +93,7 @@ fn the_engines_own_totals_are_the_reports() {
 
 #[test]
 fn policies_side_by_side_do_what_each_does_alone() {
-    let log = by_chance(11, 5, 30_000);
+    let log = by_chance(11, 5, 10_000);
     let together = play(all(), &log);
     for (n, (name, text)) in POLICIES.into_iter().enumerate() {
         let alone = play(Replay::new(vec![(name.to_owned(), policies(text))]), &log);
@@ -107,7 +107,7 @@ fn policies_side_by_side_do_what_each_does_alone() {
 
 #[test]
 fn a_target_among_others_does_what_it_does_alone() {
-    let log = by_chance(13, 5, 30_000);
+    let log = by_chance(13, 5, 10_000);
     // What the others do must not matter to it, but for when the log begins.
     let first = Call { target: TargetId(0), ..log[0] };
     let alone: Vec<Call> =
@@ -128,12 +128,11 @@ fn a_target_among_others_does_what_it_does_alone() {
 
 #[test]
 fn the_number_of_threads_changes_no_byte() {
-    let log = by_chance(17, 5, 70_000);
+    // More than are played at a time.
+    let log = by_chance(17, 5, 66_000);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| json(&play(all(), &log)))
     };
-    let one = with(1);
-    assert_eq!(one, with(4));
-    assert_eq!(one, with(3));
+    assert_eq!(with(1), with(4));
 }
