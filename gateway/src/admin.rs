@@ -43,7 +43,7 @@ impl Admin {
     /// The operator's view of a gateway, for a listener at this address.
     pub(crate) fn new(shared: Arc<Shared>, address: SocketAddr) -> Self {
         let on_loopback = address.ip().to_canonical().is_loopback();
-        Self { shared, changes: Arc::default(), feed: Arc::default(), on_loopback }
+        Self { shared, changes: Arc::default(), feed: Feed::new(), on_loopback }
     }
 }
 
@@ -89,6 +89,9 @@ impl Admin {
             path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
         let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        if let Some(file) = page::file(&parts).filter(|_| reads) {
+            return file;
+        }
         // It names nobody, and whoever asks it knows no token.
         if parts.as_slice() == ["healthz"] && reads {
             return health(shared);

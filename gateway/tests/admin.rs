@@ -125,7 +125,8 @@ async fn wrong_methods_and_pages_are_told_apart() {
         let refused = get(admin, &format!("/targets/t/{action}")).await;
         assert_eq!((refused.status.as_u16(), refused.headers["allow"].to_str().unwrap()), (405, "POST"));
     }
-    for path in ["/", "/target", "/targets/t/open", "/targets/t/release/now", "//", "/healthz/x"] {
+    for path in ["/dashboard/", "/dashboard/x.js", "/target", "/targets/t/open", "/targets/t/release/now", "/healthz/x"]
+    {
         assert_eq!(get(admin, path).await.status, 404, "{path}");
     }
     assert_eq!(state(&gateway, "t").await, "CLOSED");
@@ -143,6 +144,15 @@ async fn with_a_token_only_its_bearer_acts() {
         let mut request = request(Method::GET, admin, path);
         request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
         assert_ne!(send(&client(), request).await.status, 401, "{path}");
+    }
+    // A page must be there before a token can be entered; it holds no data.
+    for (path, kind) in
+        [("/", "text/html"), ("/dashboard/app.js", "text/javascript"), ("/dashboard/page.css", "text/css")]
+    {
+        let page = get(admin, path).await;
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.headers["content-type"].to_str().unwrap().starts_with(kind), "{path}");
+        assert_eq!(post(admin, path).await.status, 401, "{path}");
     }
     // Whoever balances load asks this, and has no token.
     assert_eq!(get(admin, "/healthz").await.status, 200);

@@ -6,7 +6,7 @@
 //!
 //! | event | data |
 //! | --- | --- |
-//! | `state` | everything: `now_ms`, `interval_ms`, `version`, `health`, `targets`, `transitions` (the last [`TOLD`]) |
+//! | `state` | everything: `now_ms`, `interval_ms`, `started_ms`, `version`, `health`, `targets`, `transitions` (the last [`TOLD`]) |
 //! | `change` | `now_ms`, `health`; of `targets` those that changed, each with `name` and only the fields that did; `gone`, the names of targets that are no longer held; new `transitions` |
 //!
 //! A target has `name`, `configured`, `state`, `since_ms` and `cause` (its last transition, null before the first), `reopen_at_ms` (while its wait
@@ -51,12 +51,11 @@ const BEHIND: usize = 16;
 const TOLD: usize = 500;
 
 /// What is told, and to whom.
-#[derive(Default)]
 pub(super) struct Feed(Mutex<Told>);
 
 #[derive(Default)]
 struct Told {
-    /// Tells this process's events from another's: 0 until the first.
+    /// When it began, which tells this process's events from another's.
     epoch: u64,
     /// Of the last event.
     number: u64,
@@ -70,6 +69,11 @@ struct Told {
 }
 
 impl Feed {
+    /// A feed that nobody reads yet.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Told { epoch: wall_ms(SystemTime::now()), ..Told::default() })))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Told> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,9 +133,6 @@ async fn tick(feed: Weak<Feed>, shared: Weak<Shared>) {
 impl Told {
     /// Takes note of what has changed; the event that tells it.
     fn look(&mut self, shared: &Shared) -> Bytes {
-        if self.epoch == 0 {
-            self.epoch = wall_ms(SystemTime::now()).max(1);
-        }
         let live = Arc::downgrade(&shared.live());
         if !live.ptr_eq(&std::mem::replace(&mut self.live, live.clone())) {
             self.readers.clear();
@@ -184,6 +185,7 @@ impl Told {
             &json!({
                 "now_ms": wall_ms(SystemTime::now()),
                 "interval_ms": u64::try_from(INTERVAL.as_millis()).unwrap_or(u64::MAX),
+                "started_ms": self.epoch,
                 "version": env!("CARGO_PKG_VERSION"),
                 "health": healthy(shared),
                 "targets": targets,

@@ -13,7 +13,7 @@ fn config(targets: &[&str]) -> crate::Config {
 }
 
 fn start() -> (Arc<Feed>, Arc<Shared>) {
-    (Arc::default(), Shared::new(&config(&["a", "b"])).unwrap())
+    (Feed::new(), Shared::new(&config(&["a", "b"])).unwrap())
 }
 
 /// The next events in one piece: their ids and data.
