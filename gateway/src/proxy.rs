@@ -13,6 +13,7 @@ use crate::body::{Held, Upload};
 use crate::cap::Place;
 use crate::headers;
 use crate::reply::Reply;
+use crate::route;
 use crate::server::Handler;
 use crate::shared::Shared;
 use crate::stack::Answer;
@@ -72,7 +73,7 @@ impl Proxy {
         if let Some(refusal) = refusal(&request) {
             return Err(own(refusal));
         }
-        let Some(way) = self.shared.live().routes().find(&request).cloned() else {
+        let Some(way) = route::find(self.shared.live().routes(), &request).cloned() else {
             return Err(own(Reply::no_route()));
         };
         let target = way.stack.name();

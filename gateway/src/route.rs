@@ -3,64 +3,14 @@
 //! The path is compared as it was sent, byte for byte: nothing is decoded, and `..` is not resolved. It is forwarded
 //! the same way, so the upstream sees what the route was chosen by.
 
-use std::collections::HashMap;
-
 use http::Request;
+use portcullis_numbers::routes::{Routes, host_of};
 
 use crate::headers::requested_host;
 
-/// Values by host and path prefix.
-#[derive(Debug)]
-pub(crate) struct Routes<T> {
-    by_host: HashMap<String, Prefixes<T>>,
-    any_host: Prefixes<T>,
-}
-
-#[derive(Debug)]
-struct Prefixes<T>(Vec<(String, T)>);
-
-impl<T> Prefixes<T> {
-    fn find(&self, path: &str) -> Option<&T> {
-        self.0.iter().find(|(prefix, _)| path.starts_with(prefix.as_str())).map(|(_, value)| value)
-    }
-
-    fn sort(&mut self) {
-        // The longest first, so that the first match is the longest.
-        self.0.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
-    }
-}
-
-impl<T> Routes<T> {
-    pub(crate) fn new(routes: impl IntoIterator<Item = (Option<String>, String, T)>) -> Self {
-        let mut table = Self { by_host: HashMap::new(), any_host: Prefixes(Vec::new()) };
-        for (host, path, value) in routes {
-            let prefixes = match host {
-                Some(host) => table.by_host.entry(host).or_insert_with(|| Prefixes(Vec::new())),
-                None => &mut table.any_host,
-            };
-            prefixes.0.push((path, value));
-        }
-        table.by_host.values_mut().for_each(Prefixes::sort);
-        table.any_host.sort();
-        table
-    }
-
-    /// The value of the best route: one for this host before one for any, the longest prefix among those.
-    pub(crate) fn find<B>(&self, request: &Request<B>) -> Option<&T> {
-        let path = request.uri().path();
-        let named = if self.by_host.is_empty() { None } else { host(request) };
-        named
-            .and_then(|host| self.by_host.get(&host))
-            .and_then(|own| own.find(path))
-            .or_else(|| self.any_host.find(path))
-    }
-}
-
-/// The host that is asked for, in lower case, without its port.
-fn host<B>(request: &Request<B>) -> Option<String> {
-    let host = requested_host(request)?;
-    let authority: http::uri::Authority = host.to_str().ok()?.parse().ok()?;
-    Some(authority.host().to_ascii_lowercase())
+/// The value of the best route for a request.
+pub(crate) fn find<'r, T, B>(routes: &'r Routes<T>, request: &Request<B>) -> Option<&'r T> {
+    routes.find(|| host_of(requested_host(request)?.to_str().ok()?), request.uri().path())
 }
 
 #[cfg(test)]
@@ -68,7 +18,7 @@ mod tests {
     use super::*;
 
     fn find(routes: &Routes<u8>, host: &str, uri: &str) -> Option<u8> {
-        routes.find(&Request::get(uri).header("host", host).body(()).unwrap()).copied()
+        super::find(routes, &Request::get(uri).header("host", host).body(()).unwrap()).copied()
     }
 
     fn table(routes: &[(Option<&str>, &str, u8)]) -> Routes<u8> {

@@ -9,13 +9,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use portcullis::call::{CallCounts, CallPolicy, Caller};
 use portcullis::{Engine, ObserverGuard, Transition};
+use portcullis_numbers::routes::Routes;
 
 use crate::admin::Drills;
 use crate::cap::Cap;
 use crate::client::Clients;
 use crate::config::{Config, Route, Target};
 use crate::hidden::Hidden;
-use crate::route::Routes;
 use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
 use crate::watch::{Watch, Watches};

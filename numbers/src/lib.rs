@@ -14,4 +14,5 @@ pub mod plan;
 pub mod policies;
 pub mod replay;
 pub mod report;
+pub mod routes;
 pub mod simulate;

@@ -6,20 +6,27 @@
 
 mod blocks;
 mod call;
+mod choose;
 mod columns;
 mod csv;
+mod envoy;
 mod fault;
+mod fields;
+mod haproxy;
 mod input;
 mod json;
 mod merge;
 mod names;
+mod nginx;
 mod numbers;
 mod order;
 mod parse;
+mod progress;
 mod record;
 mod sniff;
 mod source;
 mod summary;
+mod tokens;
 
 pub use call::Call;
 pub use fault::{Fault, Sample};

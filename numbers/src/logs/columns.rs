@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::envoy;
 use super::fault::Fault;
 use super::numbers::{self, Unit, Wrong};
 use super::parse::{Apart, Entry, Fate};
+use super::tokens;
 
 /// What a column may tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,59 +32,81 @@ pub(super) enum Field {
 /// How many fields there are.
 pub(super) const FIELDS: usize = 10;
 
-/// Where nothing longer is believed: 30 days, in nanoseconds.
-const LONGEST: u64 = 30 * 86_400 * 1_000_000_000;
+/// What no call is believed to take: 30 days, in nanoseconds.
+pub(super) const LONGEST: u64 = 30 * 86_400 * 1_000_000_000;
 
 /// The values of a record's fields, by [`Field`]; none where there is no such column.
 pub(super) type Values<'a> = [Option<Cow<'a, [u8]>>; FIELDS];
 
-/// The name and unit of the column for each field.
+/// A field's column: its name, and what its numbers count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) unit: Unit,
+}
+
+/// The column of each field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Columns([Option<(String, Option<Unit>)>; FIELDS]);
+pub(super) struct Columns {
+    columns: [Option<Column>; FIELDS],
+    /// Whether calls take no time where none is told.
+    without_latency: bool,
+}
 
 impl Columns {
-    pub(super) fn set(&mut self, field: Field, name: &str, unit: Option<Unit>) {
-        self.0[field as usize] = Some((name.to_owned(), unit));
+    pub(super) fn new(without_latency: bool) -> Self {
+        Self { without_latency, ..Self::default() }
+    }
+
+    pub(super) fn set(&mut self, field: Field, column: Column) {
+        self.columns[field as usize] = Some(column);
     }
 
     pub(super) fn has(&self, field: Field) -> bool {
-        self.0[field as usize].is_some()
+        self.columns[field as usize].is_some()
     }
 
     /// The names of the columns, with the index of their field.
     pub(super) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.0.iter().enumerate().filter_map(|(field, column)| Some((field, column.as_ref()?.0.as_str())))
+        self.columns.iter().enumerate().filter_map(|(field, column)| Some((field, column.as_ref()?.name.as_str())))
     }
 
-    fn unit(&self, field: Field, otherwise: Unit) -> Unit {
-        self.0[field as usize].as_ref().and_then(|(_, unit)| *unit).unwrap_or(otherwise)
+    fn unit(&self, field: Field) -> Unit {
+        self.columns[field as usize].as_ref().map_or(Unit::Seconds, |column| column.unit)
     }
 
     /// What the values of a record say.
-    pub(super) fn entry<'a>(&self, values: &mut Values<'a>) -> Result<Entry<'a>, Fault> {
+    pub(super) fn entry<'a>(&self, mut values: Values<'a>) -> Result<Entry<'a>, Fault> {
         let mut take = |field: Field| values[field as usize].take();
-        let mut fate = Fate::Answered;
-        if let Some(code) = take(Field::Code) {
-            fate = fate_by_code(&code);
-        }
         let status = status(&take(Field::Status).ok_or(Fault::Missing)?)?;
-        let latency_unit = self.unit(Field::Latency, Unit::Millis);
-        let latency = latency(&take(Field::Latency).ok_or(Fault::Missing)?, latency_unit)?;
-        let time = take(Field::Time).ok_or(Fault::Missing)?;
-        let start = instant(&time, self.unit(Field::Time, Unit::Seconds))?;
-        if status == 0 && fate == Fate::Answered {
-            fate = Fate::NoAnswer;
+        let mut fate = take(Field::Code).map_or(Fate::Answered, |code| fate_by_code(&code));
+        if fate == Fate::Answered {
+            fate = envoy::fate(&take(Field::Flags).unwrap_or_default(), status);
         }
+        let total = match take(Field::Total) {
+            Some(text) => Some(latency(&text, self.unit(Field::Total))?),
+            None => None,
+        };
+        let latency = match (take(Field::Latency), total) {
+            // nginx: there was no upstream.
+            (Some(text), Some(_)) if matches!(&*text, b"" | b"-") => {
+                fate = Fate::Apart(Apart::Proxy);
+                0
+            }
+            (Some(text), _) => latencies(&text, self.unit(Field::Latency))?,
+            (None, Some(total)) => total,
+            (None, None) if self.without_latency => 0,
+            (None, None) => return Err(Fault::Missing),
+        };
+        let start = match take(Field::Time) {
+            Some(start) => instant(&start, self.unit(Field::Time))?,
+            None => instant(&take(Field::End).ok_or(Fault::Missing)?, self.unit(Field::End))?
+                .checked_sub(total.unwrap_or(latency))
+                .ok_or(Fault::TimeRange)?,
+        };
         let mut text = |field| take(field).unwrap_or_default();
-        Ok(Entry {
-            start,
-            latency,
-            status,
-            fate,
-            target: text(Field::Target),
-            host: text(Field::Host),
-            path: text(Field::Path),
-        })
+        let [target, host, path] = [Field::Target, Field::Host, Field::Path].map(&mut text);
+        Ok(Entry { start, latency, status, fate, target, host, path: path_of(path) })
     }
 }
 
@@ -92,6 +116,13 @@ fn fate_by_code(code: &[u8]) -> Fate {
         b"E904" | b"E905" => Fate::Apart(Apart::Refused),
         b"E901" | b"E902" => Fate::NoAnswer,
         _ => Fate::Answered,
+    }
+}
+
+fn path_of(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(tokens::path(text)),
+        Cow::Owned(text) => Cow::Owned(tokens::path(&text).to_owned()),
     }
 }
 
@@ -113,6 +144,16 @@ pub(super) fn latency(text: &[u8], unit: Unit) -> Result<u64, Fault> {
         Ok(_) | Err(Wrong::Range) => Err(Fault::LatencyRange),
         Err(Wrong::Shape) => Err(Fault::Latency),
     }
+}
+
+/// The latency of one upstream or the sum of several, as nginx lists them; `-` is one that wasn't reached.
+pub(super) fn latencies(text: &[u8], unit: Unit) -> Result<u64, Fault> {
+    if memchr::memchr2(b',', b' ', text).is_none() {
+        return latency(text, unit);
+    }
+    let parts = text.split(|byte| b", :".contains(byte)).filter(|part| !matches!(*part, b"" | b"-"));
+    let sum = parts.map(|part| latency(part, unit)).try_fold(0_u64, |sum, part| Ok(sum.saturating_add(part?)))?;
+    if sum <= LONGEST { Ok(sum) } else { Err(Fault::LatencyRange) }
 }
 
 /// A time within bounds.

@@ -39,7 +39,7 @@ impl Csv {
             }
             rest = next;
         }
-        self.columns.entry(&mut values)
+        self.columns.entry(values)
     }
 }
 
@@ -55,8 +55,11 @@ pub(super) fn fields(record: &[u8], between: u8) -> Result<Vec<String>, Fault> {
     Ok(fields)
 }
 
-/// The first field of a record, and what follows it.
-fn split(record: &[u8], between: u8) -> Result<(Cow<'_, [u8]>, Option<&[u8]>), Fault> {
+/// A field, and what follows it.
+type Split<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
+
+/// The first field of a record.
+fn split(record: &[u8], between: u8) -> Result<Split<'_>, Fault> {
     if record.first() == Some(&b'"') {
         return split_quoted(&record[1..], between);
     }
@@ -67,7 +70,7 @@ fn split(record: &[u8], between: u8) -> Result<(Cow<'_, [u8]>, Option<&[u8]>), F
 }
 
 /// The same behind an opening quote.
-fn split_quoted(record: &[u8], between: u8) -> Result<(Cow<'_, [u8]>, Option<&[u8]>), Fault> {
+fn split_quoted(record: &[u8], between: u8) -> Result<Split<'_>, Fault> {
     let close = record::closing(record).ok_or(Fault::Quote)?;
     let field = &record[..close];
     let field = if memchr(b'"', field).is_none() { Cow::Borrowed(field) } else { Cow::Owned(undouble(field)) };

@@ -35,23 +35,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them, in the order in which they are reported.
-    pub(super) const ALL: [Self; 13] = [
-        Self::TooLong,
-        Self::Nul,
-        Self::Quote,
-        Self::Shape,
-        Self::Missing,
-        Self::Time,
-        Self::TimeRange,
-        Self::Latency,
-        Self::LatencyRange,
-        Self::Status,
-        Self::Target,
-        Self::Utf8,
-        Self::Late,
-    ];
-
     /// What is wrong.
     fn wrong(self) -> &'static str {
         match self {

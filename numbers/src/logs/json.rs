@@ -23,9 +23,9 @@ impl Json {
         // The whole line at once: the strings in it need no further look.
         let text = std::str::from_utf8(record).map_err(|_| Fault::Utf8)?;
         let mut json = serde_json::Deserializer::from_str(text);
-        let mut values = Members(&self.0).deserialize(&mut json).map_err(|_| Fault::Shape)?;
+        let values = Members(&self.0).deserialize(&mut json).map_err(|_| Fault::Shape)?;
         json.end().map_err(|_| Fault::Shape)?;
-        self.0.entry(&mut values)
+        self.0.entry(values)
     }
 }
 

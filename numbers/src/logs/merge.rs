@@ -7,6 +7,8 @@ use super::input::Input;
 use super::names::{Interner, Names};
 use super::order::{self, Order};
 use super::parse::Parsed;
+use super::progress::Progress;
+use super::sniff::Sniffer;
 use super::source::{Piece, Source};
 use super::summary::{Error, Summary};
 use super::{Call, TargetId};
@@ -24,10 +26,13 @@ const SHOWN: usize = 120;
 /// A log can't be opened, or isn't of its format: nothing has been handed over then. What goes wrong later is in the [`Summary`].
 pub fn read(input: &Input, each: impl FnMut(&Call, &Names)) -> Result<Summary, Error> {
     let pool = rayon::ThreadPoolBuilder::new().build().map_err(|error| Error(format!("no threads: {error}")))?;
+    let progress = Progress::new(&input.logs);
+    let sniffer = Sniffer::new(input).map_err(Error)?;
     let mut sources = Vec::new();
     for (log, path) in input.logs.iter().enumerate() {
-        let source = Source::open(path, input).map_err(|error| Error(format!("{}: {error}", path.display())))?;
-        sources.extend(source.map(|source| (log, source)));
+        let source = Source::open(path, &sniffer, &progress);
+        sources
+            .extend(source.map_err(|error| Error(format!("{}: {error}", path.display())))?.map(|source| (log, source)));
     }
     let ahead = pool.current_num_threads() + 1;
     Ok(std::thread::scope(|scope| {
@@ -38,7 +43,7 @@ pub fn read(input: &Input, each: impl FnMut(&Call, &Names)) -> Result<Summary, E
             let pool = &pool;
             scope.spawn(move || source.pump(pool, &sender));
         }
-        Merge::new(input, each).run(logs)
+        Merge::new(input, &progress, each).run(logs)
     }))
 }
 
@@ -72,6 +77,7 @@ impl Log {
 
 struct Merge<'i, F> {
     input: &'i Input,
+    progress: &'i Progress,
     window: u64,
     order: Order,
     interner: Interner,
@@ -80,10 +86,11 @@ struct Merge<'i, F> {
 }
 
 impl<'i, F: FnMut(&Call, &Names)> Merge<'i, F> {
-    fn new(input: &'i Input, each: F) -> Self {
+    fn new(input: &'i Input, progress: &'i Progress, each: F) -> Self {
         let window = u64::try_from(input.reorder.as_nanos()).unwrap_or(u64::MAX);
         let interner = Interner::new(usize::try_from(input.max_targets).unwrap_or(usize::MAX));
-        Self { input, window, order: Order::new(window, order::MOST), interner, summary: Summary::default(), each }
+        let (order, summary) = (Order::new(window, order::MOST), Summary::of(&input.logs));
+        Self { input, progress, window, order, interner, summary, each }
     }
 
     fn run(mut self, mut logs: Vec<Log>) -> Summary {
@@ -105,7 +112,9 @@ impl<'i, F: FnMut(&Call, &Names)> Merge<'i, F> {
             self.summary.held = self.summary.held.max(self.order.held());
             let (names, each) = (self.interner.names(), &mut self.each);
             self.summary.squeezed |= self.order.release(horizon, |call| each(call, names));
+            self.progress.show(self.summary.lines);
         }
+        self.progress.finish();
         let Self { order, interner, mut summary, mut each, .. } = self;
         order.finish(|call| each(call, interner.names()));
         summary.names = interner.into_names();
@@ -131,6 +140,8 @@ impl<'i, F: FnMut(&Call, &Names)> Merge<'i, F> {
             self.summary.bad(bad.fault, || Sample { log, line, fault: bad.fault, text: text() });
         }
         self.summary.refused += parsed.refused;
+        self.summary.answered_by_proxy += parsed.answered_by_proxy;
+        self.summary.unmatched += parsed.unmatched;
         self.summary.lines += u64::from(parsed.lines);
         log.lines += u64::from(parsed.lines);
     }
@@ -139,5 +150,5 @@ impl<'i, F: FnMut(&Call, &Names)> Merge<'i, F> {
 /// The beginning of a line, with what can't be printed escaped.
 fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
-    text.chars().take(SHOWN).flat_map(|c| c.escape_debug().filter(move |_| true)).collect()
+    text.chars().take(SHOWN).flat_map(char::escape_debug).collect()
 }

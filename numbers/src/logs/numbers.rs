@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
 
 /// What a bare number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ fn common(text: &[u8]) -> Result<u64, Wrong> {
 pub(super) fn zoneless(text: &[u8]) -> Result<u64, Wrong> {
     let parsed = strtime::parse("%d/%b/%Y:%H:%M:%S%.f", utf8(text)?).and_then(|parsed| parsed.to_datetime());
     let date: DateTime = parsed.map_err(|_| Wrong::Shape)?;
-    since_1970(date.in_tz("UTC").map_err(|_| Wrong::Range)?.timestamp())
+    since_1970(TimeZone::UTC.to_timestamp(date).map_err(|_| Wrong::Range)?)
 }
 
 fn since_1970(time: Timestamp) -> Result<u64, Wrong> {

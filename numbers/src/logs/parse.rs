@@ -8,11 +8,13 @@ use portcullis::Outcome;
 
 use super::blocks::Block;
 use super::call::{self, Call};
+use super::choose::Choose;
 use super::csv::Csv;
 use super::fault::Fault;
 use super::json::Json;
 use super::names::TargetId;
 use super::record::{End, Records};
+use super::{envoy, haproxy, nginx};
 
 /// The longest name of a target, in bytes; what is longer is cut.
 const LONGEST_NAME: usize = 256;
@@ -34,6 +36,8 @@ pub(super) struct Entry<'a> {
 pub(super) enum Fate {
     Answered,
     NoAnswer,
+    /// The target failed, whatever its status.
+    Failed,
     /// The client went away.
     Abandoned,
     /// It was no call of a target.
@@ -45,13 +49,25 @@ pub(super) enum Fate {
 pub(super) enum Apart {
     /// portcullis refused it.
     Refused,
+    /// The proxy answered it by itself: by its limits and filters, or for want of a route.
+    Proxy,
 }
 
 /// How a log's lines are read.
 #[derive(Debug)]
-pub(super) enum Parser {
+pub(super) enum Lines {
     Csv(Csv),
     Json(Json),
+    Nginx { without_latency: bool },
+    Envoy,
+    Haproxy,
+}
+
+/// How a log's blocks are read.
+#[derive(Debug)]
+pub(super) struct Parser {
+    pub(super) lines: Lines,
+    pub(super) choose: Choose,
 }
 
 /// A call, and the line within its block, from 0; its target is a number within the block.
@@ -74,23 +90,27 @@ pub(super) struct Parsed {
     pub(super) names: Vec<String>,
     pub(super) bad: Vec<Bad>,
     pub(super) refused: u64,
+    pub(super) answered_by_proxy: u64,
+    pub(super) unmatched: u64,
 }
 
-impl Parser {
+impl Lines {
     pub(super) fn records(&self) -> Records {
-        match self {
-            Self::Csv(csv) => Records::Quoted(csv.between),
-            Self::Json(_) => Records::Lines,
-        }
+        if let Self::Csv(csv) = self { Records::Quoted(csv.between) } else { Records::Lines }
     }
 
-    fn entry<'a>(&self, record: &'a [u8]) -> Result<Entry<'a>, Fault> {
+    pub(super) fn entry<'a>(&self, record: &'a [u8]) -> Result<Entry<'a>, Fault> {
         match self {
             Self::Csv(csv) => csv.entry(record),
             Self::Json(json) => json.entry(record),
+            Self::Nginx { without_latency } => nginx::entry(record, *without_latency),
+            Self::Envoy => envoy::entry(record),
+            Self::Haproxy => haproxy::entry(record),
         }
     }
+}
 
+impl Parser {
     /// Parses a block.
     pub(super) fn parse(&self, block: Block) -> Parsed {
         let Block { data, too_long } = block;
@@ -105,16 +125,16 @@ impl Parser {
         let mut at = 0;
         while at < data.len() {
             let line = parsed.lines;
-            let (end, next, lines, open) = bounds(self.records(), &data, at);
+            let (end, next, lines, open) = bounds(self.lines.records(), &data, at);
             let record = data[at..end].strip_suffix(b"\r").unwrap_or(&data[at..end]);
             parsed.lines += lines;
             if !record.trim_ascii().is_empty() {
                 let entry = match record {
                     _ if open => Err(Fault::Quote),
                     _ if nul && memchr(0, record).is_some() => Err(Fault::Nul),
-                    _ => self.entry(record),
+                    _ => self.lines.entry(record),
                 };
-                if let Err(fault) = entry.and_then(|entry| parsed.take(line, &entry, &mut names)) {
+                if let Err(fault) = entry.and_then(|entry| parsed.take(line, &entry, &self.choose, &mut names)) {
                     parsed.bad.push(Bad { line, fault, text: at..end });
                 }
             }
@@ -143,17 +163,27 @@ type Numbers = HashMap<Vec<u8>, u32, ahash::RandomState>;
 
 impl Parsed {
     /// Takes what a line says.
-    fn take(&mut self, line: u32, entry: &Entry<'_>, numbers: &mut Numbers) -> Result<(), Fault> {
-        let (status, outcome) = match entry.fate {
-            Fate::Answered => (entry.status, call::outcome(entry.status)),
-            Fate::NoAnswer => (0, Outcome::Failure),
-            Fate::Abandoned => (entry.status, Outcome::Ignored),
-            Fate::Apart(Apart::Refused) => {
-                self.refused += 1;
-                return Ok(());
-            }
+    fn take(&mut self, line: u32, entry: &Entry<'_>, choose: &Choose, numbers: &mut Numbers) -> Result<(), Fault> {
+        let apart = match entry.fate {
+            Fate::Apart(Apart::Refused) => Some(&mut self.refused),
+            Fate::Apart(Apart::Proxy) => Some(&mut self.answered_by_proxy),
+            _ => None,
         };
-        let target = self.number(&entry.target, numbers)?;
+        if let Some(count) = apart {
+            *count += 1;
+            return Ok(());
+        }
+        let Some(target) = choose.target(entry) else {
+            self.unmatched += 1;
+            return Ok(());
+        };
+        let (status, outcome) = match entry.fate {
+            Fate::NoAnswer => (0, Outcome::Failure),
+            Fate::Failed => (entry.status, Outcome::Failure),
+            Fate::Abandoned => (entry.status, Outcome::Ignored),
+            Fate::Answered | Fate::Apart(_) => (entry.status, call::outcome(entry.status)),
+        };
+        let target = self.number(target, numbers)?;
         let Entry { start, latency, .. } = *entry;
         self.calls.push((line, Call { start, latency, target, status, outcome }));
         Ok(())

@@ -1,17 +1,30 @@
 //! A log being read: its blocks are parsed side by side, ahead of whoever takes them.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use flate2::bufread::MultiGzDecoder;
 use rayon::ThreadPool;
 
 use super::blocks::Blocks;
-use super::input::Input;
 use super::parse::{Parsed, Parser};
-use super::sniff;
+use super::progress::{Counted, Progress};
+use super::sniff::Sniffer;
+
+/// How much is taken from a file at once.
+const CHUNK: usize = 128 << 10;
+
+/// How files begin that are packed otherwise, and what unpacks them.
+const PACKED: [(&[u8], &str); 5] = [
+    (b"\x28\xB5\x2F\xFD", "zstd -dc"),
+    (b"\xFD7zXZ\0", "xz -dc"),
+    (b"BZh", "bzip2 -dc"),
+    (b"PK\x03\x04", "unzip -p"),
+    (b"\xFF\xFE", "iconv -f UTF-16 -t UTF-8"),
+];
 
 /// A log whose format is known.
 pub(super) struct Source {
@@ -32,18 +45,16 @@ pub(super) enum Piece {
 
 impl Source {
     /// Opens a log and looks at its head; none if it is empty.
-    pub(super) fn open(log: &Path, input: &Input) -> Result<Option<Self>, String> {
-        let reader: Box<dyn Read + Send> = if log == Path::new("-") {
-            Box::new(std::io::stdin())
-        } else {
-            Box::new(File::open(log).map_err(|error| error.to_string())?)
-        };
-        let mut blocks = Blocks::open(reader);
-        if blocks.head().is_empty() && blocks.damage().is_none() {
-            return Ok(None);
+    pub(super) fn open(log: &Path, sniffer: &Sniffer<'_>, progress: &Progress) -> Result<Option<Self>, String> {
+        let mut blocks = Blocks::open(unpacked(log, progress)?);
+        if blocks.head().trim_ascii().is_empty() {
+            return match blocks.damage() {
+                Some(error) => Err(error.to_string()),
+                None => Ok(None),
+            };
         }
-        let sniffed = sniff::sniff(blocks.head(), input)?;
-        blocks.begin(sniffed.parser.records(), sniffed.skip);
+        let sniffed = sniffer.sniff(blocks.head(), &name(log))?;
+        blocks.begin(sniffed.parser.lines.records(), sniffed.skip);
         Ok(Some(Self { blocks, parser: Arc::new(sniffed.parser), lines: sniffed.lines }))
     }
 
@@ -60,5 +71,35 @@ impl Source {
         if let Some(error) = self.blocks.damage() {
             drop(pieces.send(Piece::Damaged(error.to_string())));
         }
+    }
+}
+
+/// The bytes of a log as they were before it was packed.
+fn unpacked(log: &Path, progress: &Progress) -> Result<Box<dyn Read + Send>, String> {
+    let raw: Box<dyn Read + Send> = if log == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(log).map_err(|error| error.to_string())?;
+        let about = file.metadata().map_err(|error| error.to_string())?;
+        if about.is_dir() {
+            return Err("is a directory".to_owned());
+        }
+        Box::new(file)
+    };
+    let mut raw = BufReader::with_capacity(CHUNK, Counted::new(raw, progress));
+    let start = raw.fill_buf().map_err(|error| error.to_string())?;
+    if let Some((_, unpack)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return Err(format!("is neither text nor gzip; {unpack} makes it text, and - reads that from standard input"));
+    }
+    Ok(if start.starts_with(&[0x1F, 0x8B]) { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) })
+}
+
+/// What a log is called without its folder and endings.
+fn name(log: &Path) -> String {
+    let name = log.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+    match name.split('.').next() {
+        _ if name == "-" => "stdin".to_owned(),
+        None | Some("") => name.into_owned(),
+        Some(stem) => stem.to_owned(),
     }
 }
