@@ -1,13 +1,17 @@
 //! Runs the engine over logs, and tells what a policy would have done.
 
 mod candidate;
+mod columns;
 mod facts;
+mod html;
 mod lane;
 mod latencies;
 mod play;
+mod plots;
 pub mod report;
 mod series;
 mod table;
+mod timeline;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -29,6 +33,9 @@ pub struct Args {
     /// Print one JSON object and nothing else to standard output.
     #[arg(long)]
     json: bool,
+    /// Write a page with timelines and plots, all in one file.
+    #[arg(long, value_name = "OUT")]
+    html: Option<PathBuf>,
     /// How many targets are told of in detail: the worst ones.
     #[arg(long, value_name = "N", default_value_t = 20)]
     worst: usize,
@@ -53,6 +60,10 @@ fn try_run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let mut replay = Replay::new(load(&args.policies)?);
     logs::read(&args.input, |call, names| replay.take(call, names))?;
     let report = replay.finish(args.worst);
+    if let Some(out) = &args.html {
+        let page = html::html(&report)?;
+        std::fs::write(out, page).map_err(|error| format!("{}: can't be written: {error}", out.display()))?;
+    }
     let text = if args.json { serde_json::to_string(&report)? + "\n" } else { table::text(&report) };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -46,6 +46,8 @@ pub struct Log {
     pub calls: u64,
     /// Width of the buckets in series.
     pub bucket_ms: u64,
+    /// When the first of them begins, in milliseconds since the Unix epoch.
+    pub first_bucket_ms: u64,
 }
 
 /// A policy over all targets.
@@ -237,6 +239,7 @@ impl Replay {
             to_ms: self.wall_ms(self.end),
             calls: self.facts.iter().map(|facts| facts.calls).sum(),
             bucket_ms: millis(self.scale.width()),
+            first_bucket_ms: self.begin_ms(self.scale.bucket(self.first)),
         };
         Report { log, limits: LIMITS.to_vec(), policies: policies.collect(), targets, in_detail }
     }
