@@ -105,8 +105,11 @@ impl Admin {
             ["targets", name] if reads => one(shared, name),
             ["transitions"] if reads => transitions(shared),
             ["changes"] if reads => self.changes.told(),
+            ["webhooks"] if reads => json(StatusCode::OK, &shared.webhooks().told()),
             ["events"] => method_not_allowed("GET"),
-            ["healthz" | "targets" | "transitions" | "changes"] | ["targets", _] => method_not_allowed("GET, HEAD"),
+            ["healthz" | "targets" | "transitions" | "changes" | "webhooks"] | ["targets", _] => {
+                method_not_allowed("GET, HEAD")
+            }
             ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {
                 if request.method() != Method::POST {
                     return method_not_allowed("POST");

@@ -22,6 +22,7 @@ mod otlp;
 mod print;
 mod routes;
 mod targets;
+mod webhooks;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -38,6 +39,7 @@ pub use otlp::Otlp;
 use portcullis_numbers::policies::reader::{Field, Report, fields};
 pub use portcullis_numbers::policies::{ConfigError, ConfigErrors};
 use portcullis_numbers::policies::{TOP, read_toml};
+pub use webhooks::Webhook;
 
 use crate::hidden::Hidden;
 
@@ -60,6 +62,8 @@ pub struct Config {
     pub shutdown_timeout: Duration,
     /// What an OpenTelemetry collector is told; nothing if none.
     pub otlp: Option<Otlp>,
+    /// Who is told of transitions, in the order of the file.
+    pub webhooks: Vec<Webhook>,
     /// The routes, in the order of the file.
     pub routes: Vec<Route>,
     /// The targets, in the order of the file.
@@ -78,6 +82,7 @@ impl fmt::Debug for Config {
             write_timeout,
             shutdown_timeout,
             otlp,
+            webhooks,
             routes,
             targets,
         } = self;
@@ -90,6 +95,7 @@ impl fmt::Debug for Config {
             .field("write_timeout", write_timeout)
             .field("shutdown_timeout", shutdown_timeout)
             .field("otlp", otlp)
+            .field("webhooks", webhooks)
             .field("routes", routes)
             .field("targets", targets)
             .finish()
@@ -158,6 +164,15 @@ impl Config {
         text.parse()
     }
 
+    /// Reads the secrets of webhooks from the variables that the file names.
+    ///
+    /// # Errors
+    ///
+    /// One isn't set, or to what is no secret.
+    pub fn take_secrets(&mut self) -> Result<(), ConfigErrors> {
+        self.webhooks.iter_mut().try_for_each(Webhook::take_secret)
+    }
+
     /// Whether the admin listener can be reached from other machines.
     #[must_use]
     pub fn admin_is_public(&self) -> bool {
@@ -201,6 +216,7 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
             .and_then(|field| field.duration(report, tick..=hour))
             .unwrap_or(Duration::from_secs(10)),
         otlp: get("otlp").and_then(|field| otlp::read(report, &field)),
+        webhooks: webhooks::read(report, get("webhook"), get("target")),
         routes: routes::read(report, get("route"), get("target")),
         targets,
     };

@@ -115,6 +115,7 @@ impl Gateway {
     pub async fn shutdown(self) -> usize {
         self.shared.start_draining();
         let cut = self.proxy.shutdown(self.grace).await;
+        self.shared.webhooks().shutdown().await;
         if let Some(admin) = self.admin {
             admin.shutdown(ADMIN_GRACE).await;
         }

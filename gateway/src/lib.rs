@@ -47,7 +47,8 @@ mod trace;
 mod uploading;
 mod upstream;
 mod watch;
+mod webhook;
 mod whole;
 
-pub use config::{Config, ConfigError, ConfigErrors, Otlp, Route, Target};
+pub use config::{Config, ConfigError, ConfigErrors, Otlp, Route, Target, Webhook};
 pub use gateway::Gateway;

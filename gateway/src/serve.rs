@@ -95,6 +95,7 @@ fn load(path: &Path) -> Result<Config, ConfigErrors> {
     if config.admin_token.is_none() {
         config.admin_token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
     }
+    config.take_secrets()?;
     Ok(config)
 }
 

@@ -19,6 +19,7 @@ use crate::hidden::Hidden;
 use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
 use crate::watch::{Watch, Watches};
+use crate::webhook::Webhooks;
 use crate::whole::{self, Settle, Whole};
 
 /// The engine keeps every target for as long as the process runs: a policy must not be forgotten in a quiet hour.
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     live: ArcSwap<Live>,
     draining: AtomicBool,
     drills: Drills,
+    webhooks: Webhooks,
 }
 
 /// What is the same for every configuration: targets that stay in it keep their state, budgets, answers and connections.
@@ -77,12 +79,15 @@ impl Shared {
         let clients = Clients::default();
         let lasting = Lasting { engine, caller, layer, clients, watches, _observes: observes };
         let live = Live::new(config, &lasting)?;
+        let webhooks = Webhooks::default();
+        webhooks.apply(&lasting.engine, &config.webhooks);
         Ok(Arc::new(Self {
             lasting,
             cap: Cap::new(config.max_concurrent),
             live: ArcSwap::from_pointee(live),
             draining: AtomicBool::new(false),
             drills: Drills::default(),
+            webhooks,
         }))
     }
 
@@ -91,6 +96,7 @@ impl Shared {
         let live = Live::new(config, &self.lasting)?;
         self.cap.set_limit(config.max_concurrent);
         self.live.store(Arc::new(live));
+        self.webhooks.apply(&self.lasting.engine, &config.webhooks);
         Ok(())
     }
 
@@ -118,6 +124,10 @@ impl Shared {
 
     pub(crate) fn drills(&self) -> &Drills {
         &self.drills
+    }
+
+    pub(crate) fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -227,7 +227,7 @@ fn is_own(error: &(dyn StdError + 'static)) -> bool {
 }
 
 /// The last cause says most: `Connection refused`, not `client error`.
-fn causes(error: &dyn StdError) -> String {
+pub(crate) fn causes(error: &dyn StdError) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {
         last = cause;

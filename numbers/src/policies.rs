@@ -46,6 +46,7 @@ pub const TOP: &[&str] = &[
     "write_timeout",
     "shutdown_timeout",
     "otlp",
+    "webhook",
     "defaults",
     "route",
     "target",

@@ -8,7 +8,7 @@ use portcullis_numbers::policies::call;
 use portcullis_numbers::policies::reader::join;
 use toml::Value;
 
-use super::{Config, Otlp, Route, Target};
+use super::{Config, Otlp, Route, Target, Webhook};
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,6 +27,9 @@ impl fmt::Display for Config {
         if let Some(otlp) = &self.otlp {
             write!(f, "\n{otlp}")?;
         }
+        for webhook in &self.webhooks {
+            write!(f, "\n{webhook}")?;
+        }
         for route in &self.routes {
             write!(f, "\n{route}")?;
         }
@@ -44,6 +47,25 @@ impl fmt::Display for Otlp {
             writeln!(f, "endpoint = {}", text(endpoint))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[[webhook]]\nurl = {}", text(&self.url))?;
+        match &self.secret_env {
+            Some(name) => writeln!(f, "secret_env = {}", text(name))?,
+            None if self.secret.is_some() => writeln!(f, "# secret is set; it isn't shown")?,
+            None => {}
+        }
+        if let Some(targets) = &self.targets {
+            writeln!(f, "targets = {}", Value::from(targets.clone()))?;
+        }
+        let states: Vec<&str> = self.states.iter().map(|state| state.as_str()).collect();
+        writeln!(f, "states = {}", Value::from(states))?;
+        writeln!(f, "at_most = {}", self.at_most)?;
+        writeln!(f, "interval = {}", duration(self.interval))?;
+        writeln!(f, "timeout = {}", duration(self.timeout))
     }
 }
 
