@@ -74,7 +74,7 @@ fn what_is_shown_means_the_same() {
 #[test]
 #[cfg(not(feature = "otlp"))]
 fn a_collector_is_refused_where_the_gateway_was_built_without_it() {
-    only(&format!("[otlp]\n{GOOD}max_in_flight = 3"), 1, "otlp", &["--features otlp"]);
+    only(&format!("otlp = {{}}\n{GOOD}max_in_flight = 3"), 1, "otlp", &["--features otlp"]);
 }
 
 #[test]
