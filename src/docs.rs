@@ -3,6 +3,7 @@
 pub mod adaptive;
 pub mod calls;
 pub mod limitations;
+pub mod metrics;
 pub mod mistakes;
 pub mod operations;
 pub mod orderings;

@@ -136,7 +136,7 @@ impl From<Rule> for Cause {
 }
 
 /// A key as people write it: strings bare, anything else as `Debug` shows it.
-#[cfg(any(feature = "tracing", feature = "serde"))]
+#[cfg(any(feature = "tracing", feature = "serde", feature = "metrics"))]
 pub(crate) fn name<K: std::fmt::Debug + 'static>(key: &K) -> String {
     let any: &dyn std::any::Any = key;
     match (any.downcast_ref::<String>(), any.downcast_ref::<&'static str>()) {

@@ -43,6 +43,7 @@
 //! - `tower`: Layer, Service and Future, with classifiers for HTTP and gRPC.
 //! - `call`: the whole call around the admission, for async callers, tower stacks and blocking clients; implies `tower`.
 //! - `tracing`: one event per transition.
+//! - `metrics`: series of every target for the `metrics` facade, or for an exporter of your own.
 #![warn(missing_docs, clippy::disallowed_methods, clippy::disallowed_types)]
 
 // Where `missing_docs` is allowed, items are public for `internals` only, and named by what they are.
@@ -65,6 +66,8 @@ mod event;
 #[allow(missing_docs)]
 mod gate;
 mod handle;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod outcome;
 mod permit;
 mod policy;
