@@ -1,4 +1,4 @@
-//! Chapters: the words, whole calls, when to use a breaker, mistakes, the orderings, the operator's view, the limits.
+//! Chapters: the words, whole calls, when to use a breaker, mistakes, the orderings, the operator's view, metrics, the limits.
 
 pub mod adaptive;
 pub mod calls;

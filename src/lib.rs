@@ -33,6 +33,7 @@
 //! | whether to use a breaker; fail open or closed | [`docs::whether`] |
 //! | common mistakes, in numbers | [`docs::mistakes`] |
 //! | what an operator sees and does | [`docs::operations`] |
+//! | metrics: what to alert on, how to read each series | [`docs::metrics`], and the `metrics` module with feature `metrics` |
 //! | why it is correct: each ordering | [`docs::orderings`] |
 //! | a limit that follows latency | [`Adaptive`], [`docs::adaptive`] |
 //! | what it doesn't do, and where it is inexact | [`docs::limitations`] |

@@ -24,6 +24,7 @@ use changes::{Changes, Who};
 pub(crate) use drill::{Drills, LONGEST};
 use feed::{Events, Feed};
 
+use crate::metrics;
 use crate::reply::{json, method_not_allowed};
 use crate::server::Handler;
 use crate::shared::Shared;
@@ -53,6 +54,7 @@ impl Handler for Admin {
     async fn handle(self, request: Request<Incoming>, client: HeaderValue) -> Response<Self::Body> {
         let mut answer = match (request.method(), request.uri().path()) {
             (&Method::GET, "/events") => self.events(&request).await,
+            (&Method::GET | &Method::HEAD, "/metrics") => self.metrics(&request).await.map(Either::Left),
             _ => self.answer(&request, client).map(Either::Left),
         };
         page::harden(answer.headers_mut());
@@ -82,6 +84,22 @@ impl Admin {
         }
     }
 
+    /// The page that Prometheus reads.
+    async fn metrics<B>(&self, request: &Request<B>) -> Answer {
+        if let Err(refusal) = access::check(request, self.on_loopback, self.shared.live().token()) {
+            return refusal;
+        }
+        let shared = Arc::clone(&self.shared);
+        match tokio::task::spawn_blocking(move || metrics::page(&shared)).await {
+            Ok(page) => {
+                let mut response = Response::new(Full::from(page));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+                response
+            }
+            Err(_) => error(StatusCode::SERVICE_UNAVAILABLE, "the page couldn't be made"),
+        }
+    }
+
     fn answer<B: http_body::Body>(&self, request: &Request<B>, peer: HeaderValue) -> Answer {
         let shared = &self.shared;
         let path = request.uri().path().trim_matches('/');
@@ -107,7 +125,7 @@ impl Admin {
             ["changes"] if reads => self.changes.told(),
             ["webhooks"] if reads => json(StatusCode::OK, &shared.webhooks().told()),
             ["events"] => method_not_allowed("GET"),
-            ["healthz" | "targets" | "transitions" | "changes" | "webhooks"] | ["targets", _] => {
+            ["healthz" | "metrics" | "targets" | "transitions" | "changes" | "webhooks"] | ["targets", _] => {
                 method_not_allowed("GET, HEAD")
             }
             ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {

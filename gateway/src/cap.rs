@@ -1,13 +1,14 @@
 //! The cap on the requests that the whole process works on at once. It never waits: at the cap, the answer is no.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// How many are in, and how many may be.
 #[derive(Debug)]
 pub(crate) struct Cap {
     inside: AtomicU32,
     limit: AtomicU32,
+    refused: AtomicU64,
 }
 
 /// A place under the cap; dropping it gives the place back.
@@ -16,17 +17,26 @@ pub(crate) struct Place(Arc<Cap>);
 
 impl Cap {
     pub(crate) fn new(limit: u32) -> Arc<Self> {
-        Arc::new(Self { inside: AtomicU32::new(0), limit: AtomicU32::new(limit) })
+        Arc::new(Self { inside: AtomicU32::new(0), limit: AtomicU32::new(limit), refused: AtomicU64::new(0) })
     }
 
     /// Takes a place if there is one.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
         let limit = self.limit();
         // Relaxed: only the number matters, no other memory is handed over with a place.
-        self.inside
+        let entered = self
+            .inside
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |inside| (inside < limit).then(|| inside + 1))
-            .is_ok()
-            .then(|| Place(Arc::clone(self)))
+            .is_ok();
+        if !entered {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        entered.then(|| Place(Arc::clone(self)))
+    }
+
+    /// How often there was no place.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     pub(crate) fn inside(&self) -> u32 {
@@ -58,6 +68,7 @@ mod tests {
         let cap = Cap::new(2);
         let places = (cap.enter().unwrap(), cap.enter().unwrap());
         assert!(cap.enter().is_none());
+        assert_eq!(cap.refused(), 1);
         drop(places);
         assert!(cap.enter().is_some());
         assert_eq!(cap.inside(), 0);

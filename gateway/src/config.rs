@@ -54,6 +54,8 @@ pub struct Config {
     pub admin_token: Option<String>,
     /// The most requests that the whole process works on at once.
     pub max_concurrent: u32,
+    /// How many targets have series of their own in the metrics; all others are summed up.
+    pub metrics_targets: usize,
     /// How long a client may take to send the head of a request.
     pub header_timeout: Duration,
     /// How long a client may take nothing of an answer that is there.
@@ -78,6 +80,7 @@ impl fmt::Debug for Config {
             admin,
             admin_token,
             max_concurrent,
+            metrics_targets,
             header_timeout,
             write_timeout,
             shutdown_timeout,
@@ -91,6 +94,7 @@ impl fmt::Debug for Config {
             .field("admin", admin)
             .field("admin_token", &Hidden::of(admin_token.as_deref()))
             .field("max_concurrent", max_concurrent)
+            .field("metrics_targets", metrics_targets)
             .field("header_timeout", header_timeout)
             .field("write_timeout", write_timeout)
             .field("shutdown_timeout", shutdown_timeout)
@@ -206,6 +210,8 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> Config {
         admin,
         admin_token: get("admin_token").and_then(|field| token(report, &field)),
         max_concurrent: get("max_concurrent").and_then(|field| field.whole(report, 1..=1_000_000)).unwrap_or(512),
+        metrics_targets: get("metrics_targets").and_then(|field| field.whole(report, 0..=10_000)).unwrap_or(1_000)
+            as usize,
         header_timeout: get("header_timeout")
             .and_then(|field| field.duration(report, tick..=hour))
             .unwrap_or(Duration::from_secs(10)),

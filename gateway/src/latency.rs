@@ -18,6 +18,14 @@ const DECADES: usize = 6;
 const BOUNDS: [u64; DECADES * STEPS.len() + 1] = bounds();
 const BUCKETS: usize = BOUNDS.len() + 1;
 
+/// The bounds that are shown to others: every third or so, as others have them, from 500 us to 60 s.
+pub(crate) const SHOWN: [u64; 16] = {
+    let (ms, s) = (1_000_000, 1_000_000_000);
+    let [a, b, c, d, e] = [ms / 2, ms, 5 * ms / 2, 5 * ms, 10 * ms];
+    let [f, g, h, i, j] = [25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms];
+    [a, b, c, d, e, f, g, h, i, j, s, 5 * s / 2, 5 * s, 10 * s, 25 * s, 60 * s]
+};
+
 const fn bounds() -> [u64; DECADES * STEPS.len() + 1] {
     let mut bounds = [0; DECADES * STEPS.len() + 1];
     let (mut n, mut hundredth) = (0, 1_000);
@@ -105,8 +113,23 @@ impl Counts {
 }
 
 impl Reading {
-    fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { calls: [0; BUCKETS], nanos: 0 }
+    }
+
+    /// How many calls there were up to each bound of [`SHOWN`] and above the one before; the last above all.
+    pub(crate) fn shown(&self) -> [u64; SHOWN.len() + 1] {
+        let mut shown = [0; SHOWN.len() + 1];
+        for (bucket, calls) in self.calls.iter().enumerate() {
+            let bound = BOUNDS.get(bucket).copied().unwrap_or(u64::MAX);
+            shown[SHOWN.partition_point(|&shown| shown < bound)] += calls;
+        }
+        shown
+    }
+
+    /// All latencies together.
+    pub(crate) fn nanos(&self) -> u64 {
+        self.nanos
     }
 
     /// What was counted after `earlier`, a reading of the same target.
@@ -168,6 +191,13 @@ mod tests {
                 assert!((told / right - 1.0).abs() <= 0.25, "{told} for {right}");
             }
         }
+    }
+
+    #[test]
+    fn every_bound_that_is_shown_is_one_that_is_counted_by() {
+        assert!(SHOWN.iter().all(|shown| BOUNDS.contains(shown)) && SHOWN.is_sorted());
+        let shown = of([MS / 2, MS / 2 + Duration::from_nanos(1), 60_000 * MS, 61_000 * MS, Duration::MAX]).shown();
+        assert_eq!((shown[0], shown[1], shown[SHOWN.len() - 1], shown[SHOWN.len()]), (1, 1, 1, 2));
     }
 
     #[test]

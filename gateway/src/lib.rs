@@ -32,6 +32,7 @@ mod headers;
 mod hidden;
 mod latency;
 mod log;
+mod metrics;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod paced;

@@ -16,6 +16,7 @@ use crate::cap::Cap;
 use crate::client::Clients;
 use crate::config::{Config, Route, Target};
 use crate::hidden::Hidden;
+use crate::metrics::Metrics;
 use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
 use crate::watch::{Watch, Watches};
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     draining: AtomicBool,
     drills: Drills,
     webhooks: Webhooks,
+    metrics: Metrics,
 }
 
 /// What is the same for every configuration: targets that stay in it keep their state, budgets, answers and connections.
@@ -78,6 +80,8 @@ impl Shared {
         let observes = engine.observe(move |transition: &Transition| watched.moved(transition));
         let clients = Clients::default();
         let lasting = Lasting { engine, caller, layer, clients, watches, _observes: observes };
+        // Before the first target, so that no transition is missed.
+        let metrics = Metrics::new(&lasting.engine, config.metrics_targets);
         let live = Live::new(config, &lasting)?;
         let webhooks = Webhooks::default();
         webhooks.apply(&lasting.engine, &config.webhooks);
@@ -88,6 +92,7 @@ impl Shared {
             draining: AtomicBool::new(false),
             drills: Drills::default(),
             webhooks,
+            metrics,
         }))
     }
 
@@ -95,6 +100,7 @@ impl Shared {
     pub(crate) fn apply(&self, config: &Config) -> Result<(), BoxError> {
         let live = Live::new(config, &self.lasting)?;
         self.cap.set_limit(config.max_concurrent);
+        self.metrics.set_max_targets(config.metrics_targets);
         self.live.store(Arc::new(live));
         self.webhooks.apply(&self.lasting.engine, &config.webhooks);
         Ok(())
@@ -128,6 +134,10 @@ impl Shared {
 
     pub(crate) fn webhooks(&self) -> &Webhooks {
         &self.webhooks
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -1,11 +1,11 @@
-//! What the gateway itself sees of each target, beside what the engine counts: how long attempts take, how they fail, which way it moved.
+//! What the gateway itself sees of each target, beside what the engine counts: how long attempts take, how they fail, how it moved of late.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
-use portcullis::{State, Transition};
+use portcullis::Transition;
 
 use crate::latency::Latency;
 use crate::story::Story;
@@ -16,27 +16,12 @@ use crate::upstream::CallError;
 pub(crate) struct Watch {
     latency: Latency,
     failures: [AtomicU64; CallError::REASONS.len()],
-    moves: Mutex<Moves>,
     story: Mutex<Story>,
-}
-
-/// Transitions of a target.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Moves {
-    /// How many there were from one state to another; only such as there were.
-    pub(crate) counts: Vec<(State, State, u64)>,
-    /// When the last one was.
-    pub(crate) last: Option<SystemTime>,
 }
 
 impl Watch {
     fn new() -> Self {
-        Self {
-            latency: Latency::new(Instant::now()),
-            failures: Default::default(),
-            moves: Mutex::default(),
-            story: Mutex::default(),
-        }
+        Self { latency: Latency::new(Instant::now()), failures: Default::default(), story: Mutex::default() }
     }
 
     /// Takes note of an attempt that was admitted at `begun` and has its head by now, or failed. Latencies are those of answers, whatever they say, and
@@ -59,10 +44,6 @@ impl Watch {
         CallError::REASONS.into_iter().zip(self.failures.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 
-    pub(crate) fn moves(&self) -> Moves {
-        self.moves.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// The last transitions.
     pub(crate) fn story(&self) -> Story {
         self.story.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -70,13 +51,6 @@ impl Watch {
 
     fn moved(&self, transition: &Transition) {
         self.story.lock().unwrap_or_else(PoisonError::into_inner).note(transition);
-        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-        let (from, to) = (transition.from, transition.to);
-        match moves.counts.iter_mut().find(|(f, t, _)| (*f, *t) == (from, to)) {
-            Some((_, _, count)) => *count += 1,
-            None => moves.counts.push((from, to, 1)),
-        }
-        moves.last = moves.last.max(Some(transition.wall));
     }
 }
 

@@ -190,6 +190,9 @@ fn the_gateways_own_fields_out_of_range() {
     for cap in ["0", "-1", "1000001", "\"512\"", "5.0"] {
         only(&top("max_concurrent = 512", &format!("max_concurrent = {cap}")), 3, "max_concurrent", &["1 to 1000000"]);
     }
+    for targets in ["-1", "10001", "\"all\""] {
+        only(&format!("metrics_targets = {targets}\n{GOOD}"), 1, "metrics_targets", &["0 to 10000"]);
+    }
     for wait in ["\"0s\"", "\"2h\"", "\"soon\"", "1", "\"-1s\"", "\"99999999999999999999s\""] {
         for field in ["header_timeout", "write_timeout", "shutdown_timeout"] {
             only(&format!("{field} = {wait}\n{GOOD}"), 1, field, &["1ms", "1h"]);
@@ -332,7 +335,7 @@ fn the_example_shows_the_defaults() {
         (example.listen, example.admin, example.max_concurrent, example.header_timeout, example.shutdown_timeout),
         (bare.listen, bare.admin, bare.max_concurrent, bare.header_timeout, bare.shutdown_timeout)
     );
-    assert_eq!(example.write_timeout, bare.write_timeout);
+    assert_eq!((example.write_timeout, example.metrics_targets), (bare.write_timeout, bare.metrics_targets));
     assert_eq!((&example.targets[0].call, example.targets[0].connect_timeout), (&bare.targets[0].call, None));
     // Those that stand there as comments are fields, too, and what is in them is the default.
     let text = include_str!("../portcullis.example.toml");

@@ -42,6 +42,7 @@ pub const TOP: &[&str] = &[
     "admin",
     "admin_token",
     "max_concurrent",
+    "metrics_targets",
     "header_timeout",
     "write_timeout",
     "shutdown_timeout",

@@ -325,6 +325,15 @@ mod tests {
     }
 
     #[test]
+    fn the_chapter_tells_how_to_read_each() {
+        let chapter = include_str!("../docs/metrics.rs");
+        for name in all().map(|series| series.family.name).chain([TARGETS.name]).chain(ENGINE.map(|family| family.name))
+        {
+            assert!(chapter.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
     fn every_state_is_written_as_everywhere_else() {
         let all = [State::Closed, State::Open, State::HalfOpen, State::ForcedOpen, State::Disabled];
         for (state, series) in all.iter().zip(&GAUGES) {

@@ -37,7 +37,7 @@ impl Drills {
     }
 
     /// How long a target's drill still lasts.
-    pub(super) fn left(&self, target: &str) -> Option<Duration> {
+    pub(crate) fn left(&self, target: &str) -> Option<Duration> {
         self.lock().get(target).map(|drill| drill.ends.saturating_duration_since(Instant::now()))
     }
 

@@ -21,6 +21,7 @@ impl fmt::Display for Config {
             writeln!(f, "# admin_token is set; it isn't shown")?;
         }
         writeln!(f, "max_concurrent = {}", self.max_concurrent)?;
+        writeln!(f, "metrics_targets = {}", self.metrics_targets)?;
         writeln!(f, "header_timeout = {}", duration(self.header_timeout))?;
         writeln!(f, "write_timeout = {}", duration(self.write_timeout))?;
         writeln!(f, "shutdown_timeout = {}", duration(self.shutdown_timeout))?;
