@@ -213,7 +213,13 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> (Option<Terms>, BTreeMap
     (shared, read)
 }
 
-fn one(report: &mut Report<'_>, whole: &Field<'_>, own: &DeTable<'_>, defaults: &DeTable<'_>) -> Option<Terms> {
+/// What is in force for one target by its own table and the defaults.
+pub(crate) fn one(
+    report: &mut Report<'_>,
+    whole: &Field<'_>,
+    own: &DeTable<'_>,
+    defaults: &DeTable<'_>,
+) -> Option<Terms> {
     // A default that is out of range is reported where it stands.
     let mut unheard = Report::new("");
     let timeout = match own.get("timeout") {

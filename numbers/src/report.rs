@@ -1,6 +1,7 @@
 //! Reports that people read: one HTML page without outside assets, with plots as SVG in it.
 
 pub mod chart;
+pub mod table;
 
 /// Returns the text with what HTML gives a meaning to replaced, for element content and quoted attributes.
 #[must_use]

@@ -123,6 +123,18 @@ impl CallPolicy {
         self.retry_budget_milli.map(|milli| f64::from(milli) / 1_000.0)
     }
 
+    /// The retries per second that are allowed in any case.
+    #[must_use]
+    pub fn retry_floor(&self) -> u32 {
+        self.retry_floor
+    }
+
+    /// How long the budget remembers calls and retries.
+    #[must_use]
+    pub fn retry_memory(&self) -> Duration {
+        self.retry_memory
+    }
+
     /// The bytes of a request's body that are kept for a retry.
     #[must_use]
     pub fn replay_limit(&self) -> usize {
