@@ -17,8 +17,8 @@ pub struct Aims {
     /// What a whole call may take, retries and backoffs included, such as 1s.
     #[arg(long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
-    /// Retries of a call that failed, 0 to 9.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=9))]
+    /// Retries of a call that failed.
+    #[arg(skip)]
     pub retries: u32,
     /// How often normal failures may open the circuit of a target.
     #[arg(long, value_name = "N/PERIOD", default_value = "1/week", value_parser = frequency)]

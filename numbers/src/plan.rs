@@ -22,6 +22,9 @@ pub struct Args {
     input: Input,
     #[command(flatten)]
     aims: Aims,
+    /// Retries of a call that failed, 0 to 9.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=9))]
+    retries: u32,
     /// Where to write it; standard output unless given.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -51,7 +54,7 @@ pub fn run(args: &Args) -> ExitCode {
     if seen.is_empty() {
         return refuse("there is no call in the log");
     }
-    let text = write(seen, &args.aims);
+    let text = write(seen, &Aims { retries: args.retries, ..args.aims.clone() });
     let written = match &args.out {
         Some(out) => std::fs::write(out, &text).map_err(|error| format!("{} can't be written: {error}", out.display())),
         // A closed pipe is the reader's decision.

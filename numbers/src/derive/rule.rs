@@ -178,13 +178,13 @@ impl<'s> Usual<'s> {
     }
 
     fn trips(&self, per_call: f64) -> String {
-        trips(per_call * self.per_second)
+        often(per_call * self.per_second)
     }
 }
 
-/// Trips as often as people count them.
+/// How often something happens, as people count it.
 #[must_use]
-pub fn trips(per_second: f64) -> String {
+pub fn often(per_second: f64) -> String {
     let per_day = per_second * 86_400.0;
     if per_day >= 24.0 {
         format!("{} times an hour", say::number(per_day / 24.0))

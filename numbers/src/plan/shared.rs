@@ -9,21 +9,13 @@ use crate::derive::{Entry, Value, say};
 /// Targets are alike whose p99 are within this factor.
 const ALIKE: u32 = 3;
 
-/// What can be shared: each field, and whether the largest value is right for all, or else the smallest.
-const FIELDS: &[(&str, bool)] = &[
-    ("timeout", true),
-    ("attempts", false),
-    ("retry_backoff", false),
-    ("retry_budget", true),
-    ("deadline", false),
-    ("window", true),
-    ("min_calls", true),
-    ("failure_rate", true),
-    ("slow_call", true),
-    ("slow_rate", true),
-    ("open_wait", false),
-    ("open_wait_max", false),
-];
+/// What is shared of a call: each field, and whether the largest value is right for all, or else the smallest.
+const CALL: &[(&str, bool)] =
+    &[("timeout", true), ("attempts", false), ("retry_backoff", false), ("retry_budget", true), ("deadline", false)];
+/// What is shared of the rule: all of it, or none.
+const RULE: &[(&str, bool)] = &[("window", true), ("min_calls", true), ("failure_rate", true)];
+/// And on slow calls.
+const SLOW: &[(&str, bool)] = &[("slow_call", true), ("slow_rate", true)];
 
 /// The defaults and why there are any, or why there are none.
 pub(super) struct Shared {
@@ -54,22 +46,30 @@ impl Shared {
             say::time(slowest.1),
             slowest.0
         );
-        if slowest.1 > quickest.1 * ALIKE {
-            return none(format!("{range}, more than {ALIKE} times: each target has a policy of its own."));
+        if slowest.1 > quickest.1 * ALIKE || !are_alike(planned, "timeout") {
+            return none(format!(
+                "{range}, the timeouts more than {ALIKE} times: each target has a policy of its own."
+            ));
         }
-        // A rule on slow calls, once inherited, can't be switched off.
-        let is_fit = |field: &str| !field.starts_with("slow_") || !planned.iter().any(has_no_window);
-        let fields = FIELDS.iter().filter(|(field, _)| is_fit(field));
-        let entries = fields.filter_map(|(field, largest)| merged(planned, field, *largest)).collect();
-        Self {
-            entries,
-            why: format!("{range}, within {ALIKE} times: they share a policy. Limits are each target's own."),
+        let mut fields = CALL.to_vec();
+        let ruled = || planned.iter().filter(|target| matches!(target.derived.rule, Some(Rule::Window { .. })));
+        if ruled().count() > 1 && are_alike(planned, "window") && are_alike(planned, "min_calls") {
+            fields.extend(RULE);
+            // A rule on slow calls, once inherited, can't be switched off.
+            let all_have_it = ruled().all(|target| target.derived.value("slow_call").is_some());
+            if all_have_it && !planned.iter().any(has_no_window) {
+                fields.extend(SLOW);
+            }
         }
+        let entries = fields.into_iter().filter_map(|(field, largest)| merged(planned, field, largest)).collect();
+        let why = format!("{range}, within {ALIKE} times: they share what is in [defaults].");
+        Self { entries, why }
     }
 
     /// Whether a target's own value is left out, because the defaults hold.
-    pub(super) fn has(&self, field: &str, target: &Planned) -> bool {
-        self.entries.iter().any(|entry| entry.field == field) && !(field == "failure_rate" && has_no_window(target))
+    pub(super) fn has(&self, entry: &Entry) -> bool {
+        // "none" is no number: it stays where it is.
+        entry.value != Some(Value::Off) && self.entries.iter().any(|shared| shared.field == entry.field)
     }
 }
 
@@ -78,44 +78,44 @@ fn has_no_window(target: &Planned) -> bool {
     matches!(target.derived.rule, Some(Rule::Streak(_) | Rule::None))
 }
 
-/// The value that is right for all targets that have one; none unless all do that are in question.
-fn merged(planned: &[Planned], field: &'static str, largest: bool) -> Option<Entry> {
-    let of_rules = matches!(field, "window" | "min_calls" | "failure_rate" | "slow_call" | "slow_rate");
-    let of_waits = matches!(field, "open_wait" | "open_wait_max");
-    let in_question = |target: &&Planned| {
-        target.derived.value("timeout").is_some()
-            && !(of_rules && has_no_window(target))
-            && !(of_waits && target.derived.rule == Some(Rule::None))
-    };
-    let mut best: Option<(&Planned, &Entry)> = None;
-    let mut targets = 0;
-    for target in planned.iter().filter(in_question) {
+/// The targets that have a number for a field, by its size.
+fn sizes<'p>(planned: &'p [Planned], field: &str) -> Vec<(f64, &'p Planned, &'p Entry)> {
+    let sized = planned.iter().filter_map(|target| {
         let entry = target.derived.entry(field)?;
-        let size = size(entry.value?);
-        targets += 1;
-        let is_better = best.and_then(|(_, best)| best.value).is_none_or(|best| {
-            let best = self::size(best);
-            if largest { size > best } else { size < best }
-        });
-        if is_better {
-            best = Some((target, entry));
-        }
+        let size = size(entry.value?)?;
+        Some((size, target, entry))
+    });
+    let mut sizes: Vec<_> = sized.collect();
+    // Stable, so that the first by name is named among equals.
+    sizes.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    sizes
+}
+
+fn are_alike(planned: &[Planned], field: &str) -> bool {
+    match sizes(planned, field).as_slice() {
+        [(smallest, ..), .., (largest, ..)] => *largest <= smallest * f64::from(ALIKE),
+        _ => true,
     }
-    let (target, entry) = best?;
-    let which = if largest { "largest" } else { "smallest" };
-    let why = if targets == 1 {
-        format!("{}: {}", target.seen.name, entry.why)
-    } else {
-        format!("the {which} of {targets} targets, {}: {}", target.seen.name, entry.why)
+}
+
+/// The value that is right for all targets.
+fn merged(planned: &[Planned], field: &'static str, largest: bool) -> Option<Entry> {
+    let sizes = sizes(planned, field);
+    let (_, target, entry) = if largest { sizes.last() } else { sizes.first() }?;
+    let name = &target.seen.name;
+    let why = match (sizes.len(), largest) {
+        (1, _) => format!("{name}: {}", entry.why),
+        (targets, true) => format!("the largest of {targets} targets, {name}: {}", entry.why),
+        (targets, false) => format!("the smallest of {targets} targets, {name}: {}", entry.why),
     };
     Some(Entry { field, value: entry.value, why })
 }
 
-fn size(value: Value) -> f64 {
+fn size(value: Value) -> Option<f64> {
     match value {
-        Value::Count(count) | Value::Calls(count) => count.into(),
-        Value::Share(share) => share,
-        Value::Time(time) => time.as_secs_f64(),
-        Value::Off => 0.0,
+        Value::Count(count) | Value::Calls(count) => Some(count.into()),
+        Value::Share(share) => Some(share),
+        Value::Time(time) => Some(time.as_secs_f64()),
+        Value::Off => None,
     }
 }

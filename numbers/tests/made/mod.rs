@@ -6,12 +6,12 @@ use portcullis::Outcome;
 use portcullis_numbers::logs::{Call, Names, TargetId};
 use portcullis_numbers::observe::{Observed, Observer};
 
-pub const SECOND: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 /// When logs begin.
-pub const EPOCH: u64 = 1_700_000_000 * SECOND;
+pub(crate) const EPOCH: u64 = 1_700_000_000 * SECOND;
 
 /// The same numbers for the same seed: splitmix64.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -23,7 +23,7 @@ impl Random {
     }
 
     /// Above 0, below 1.
-    pub fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
@@ -34,19 +34,19 @@ impl Random {
 
 /// A target, as its log shows it.
 #[derive(Clone, Copy)]
-pub struct Made {
-    pub name: &'static str,
+pub(crate) struct Made {
+    pub(crate) name: &'static str,
     /// Calls per second, evenly or by chance (Poisson).
-    pub rate: f64,
-    pub is_even: bool,
+    pub(crate) rate: f64,
+    pub(crate) is_even: bool,
     /// Mean latency in seconds, and the deviation of its logarithm; 0 for a constant.
-    pub latency: f64,
-    pub sigma: f64,
+    pub(crate) latency: f64,
+    pub(crate) sigma: f64,
     /// The share of failures.
-    pub failing: f64,
-    pub seconds: u64,
+    pub(crate) failing: f64,
+    pub(crate) seconds: u64,
     /// Outages: from which second to which all calls fail.
-    pub outages: &'static [(u64, u64)],
+    pub(crate) outages: &'static [(u64, u64)],
 }
 
 impl Default for Made {
@@ -58,7 +58,7 @@ impl Default for Made {
             latency: 0.05,
             sigma: 0.5,
             failing: 0.01,
-            seconds: 1_800,
+            seconds: 1_200,
             outages: &[],
         }
     }
@@ -66,7 +66,7 @@ impl Default for Made {
 
 impl Made {
     /// The calls, in order of their start.
-    pub fn calls(&self, target: u32, seed: u64) -> Vec<Call> {
+    pub(crate) fn calls(&self, target: u32, seed: u64) -> Vec<Call> {
         let mut random = Random(seed);
         let (mut at, mut calls) = (0.0, Vec::new());
         let location = self.latency.ln() - self.sigma * self.sigma / 2.0;
@@ -89,20 +89,20 @@ impl Made {
     }
 
     /// What a log of nothing else shows.
-    pub fn seen(&self, seed: u64) -> Observed {
+    pub(crate) fn seen(&self, seed: u64) -> Observed {
         observe(&self.calls(0, seed), &[self.name]).remove(0)
     }
 }
 
 /// The log of several targets.
-pub fn log(made: &[Made], seed: u64) -> (Vec<Call>, Names) {
+pub(crate) fn log(made: &[Made], seed: u64) -> (Vec<Call>, Names) {
     let mut calls: Vec<Call> =
         (0..).zip(made).flat_map(|(target, made)| made.calls(target, seed + u64::from(target))).collect();
     calls.sort_by_key(|call| call.start);
     (calls, made.iter().map(|made| made.name).collect())
 }
 
-pub fn observe(calls: &[Call], names: &[&str]) -> Vec<Observed> {
+pub(crate) fn observe(calls: &[Call], names: &[&str]) -> Vec<Observed> {
     let mut observer = Observer::new();
     calls.iter().for_each(|call| observer.call(call));
     observer.finish(&names.iter().copied().collect())

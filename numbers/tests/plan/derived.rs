@@ -162,7 +162,7 @@ fn waits_are_parts_of_the_median_outage() {
     assert!((ms(11_000)..=ms(12_000)).contains(&longest), "{longest:?}");
     let two = of(Made { outages: &OUTAGES[..2], ..Made::default() });
     assert_eq!(two.value("open_wait"), None);
-    assert!(two.entry("open_wait").unwrap().why.contains("the wait needs 3, so a log of about 45 min"), "{two:?}");
+    assert!(two.entry("open_wait").unwrap().why.contains("the wait needs 3, so a log of about 30 min"), "{two:?}");
 }
 
 #[test]
