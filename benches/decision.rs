@@ -57,6 +57,20 @@ fn admitted(c: &mut Criterion) {
             });
         });
     }
+    for shadows in [1, 4] {
+        let engine = engine(limited());
+        let target = engine.target(KEY).unwrap_or_else(|rejection| panic!("there is room: {rejection}"));
+        for name in ["a", "b", "c", "d"].iter().take(shadows) {
+            let shadow = limited().build().map(|policy| target.shadow(name, policy));
+            assert_eq!(shadow, Ok(Ok(true)));
+        }
+        c.bench_function(&format!("admit + success, resolved: window of 100 calls, shadows: {shadows}"), |b| {
+            b.iter(|| match target.admit() {
+                Ok(permit) => black_box(permit.success()),
+                Err(rejection) => panic!("a healthy target admits: {rejection}"),
+            });
+        });
+    }
     let engine = engine(limited());
     c.bench_function("admit + success, keyed: window of 100 calls", |b| {
         b.iter(|| match engine.admit(black_box(KEY)) {

@@ -62,6 +62,18 @@ fn few() -> Target<'static> {
     healthy(Policy::builder().max_in_flight(10))
 }
 
+/// A target whose calls are told to so many shadows.
+fn shadowed(shadows: usize) -> Target<'static> {
+    let target = calls();
+    for name in ["a", "b", "c", "d"].iter().take(shadows) {
+        target.shadow(name, limited().build().unwrap()).unwrap();
+    }
+    for _ in 0..200 {
+        target.admit().unwrap().success();
+    }
+    target
+}
+
 fn stalls() -> Target<'static> {
     healthy(limited().stall_after(Duration::from_secs(1)).stalled_calls(100))
 }
@@ -93,6 +105,8 @@ fn full() -> Target<'static> {
 #[bench::streak_only(args = (streak()), config = budget(88))]
 #[bench::window_of_10_s(args = (time()), config = budget(182))]
 #[bench::limit_of_10(args = (few()), config = budget(253))]
+#[bench::window_of_100_calls_and_a_shadow(args = (shadowed(1)), config = budget(930))]
+#[bench::window_of_100_calls_and_four_shadows(args = (shadowed(4)), config = budget(1_869))]
 #[bench::window_of_100_calls_and_stalls(args = (stalls()), config = budget(693))]
 fn admit_and_success(target: Target<'static>) -> Target<'static> {
     for _ in 0..DECISIONS {

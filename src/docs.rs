@@ -7,5 +7,6 @@ pub mod metrics;
 pub mod mistakes;
 pub mod operations;
 pub mod orderings;
+pub mod shadows;
 pub mod whether;
 pub mod words;

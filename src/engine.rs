@@ -5,6 +5,7 @@ mod builder;
 mod inner;
 mod limit;
 mod reconfigure;
+mod shadows;
 mod waiting;
 
 use std::borrow::Borrow;

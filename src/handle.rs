@@ -11,6 +11,7 @@ use crate::permit::Permit;
 use crate::policy::Policy;
 use crate::priority::Admit;
 use crate::rejection::Rejection;
+use crate::shadow::{ShadowError, ShadowSnapshot};
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
 
@@ -167,6 +168,38 @@ impl<'e, K: Key> Target<'e, K> {
     /// was set.
     pub fn release_limit(&self) -> bool {
         self.engine.release_limit_of(self.slot)
+    }
+
+    /// Has a candidate for the target's policy told of each of its calls from now on, without a say in any: what it would have refused, and
+    /// what came of that, is in [`shadows`](Self::shadows). Whether it is new: one of this name and policy goes on counting, one
+    /// of another policy is replaced. A target has at most 4. It is never forgotten after that.
+    ///
+    /// # Errors
+    ///
+    /// [`ShadowError::Name`] and [`ShadowError::TooMany`].
+    pub fn shadow(&self, name: &str, policy: Policy) -> Result<bool, ShadowError> {
+        self.engine.shadow_slot(self.slot, name, policy)
+    }
+
+    /// Takes a shadow away, with its counts; whether there was one.
+    pub fn unshadow(&self, name: &str) -> bool {
+        self.engine.unshadow_slot(self.slot, name)
+    }
+
+    /// The shadows as they are now, in the order in which they came. A shadow with a rule on running calls judges them.
+    #[must_use]
+    pub fn shadows(&self) -> Vec<ShadowSnapshot> {
+        self.engine.shadows_of(self.slot)
+    }
+
+    /// Puts a shadow's policy in force, as [`set_policy`](Self::set_policy) does, and takes the shadow away; the policy that was in
+    /// force, to go back to or to be a shadow in turn. The other shadows stay.
+    ///
+    /// # Errors
+    ///
+    /// [`ShadowError::Unknown`]
+    pub fn promote(&self, name: &str) -> Result<Policy, ShadowError> {
+        self.engine.promote_slot(self.slot, name)
     }
 }
 

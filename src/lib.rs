@@ -24,6 +24,7 @@
 //! | calls that matter more or less, and calls that wait | [`Engine::admit_with`], [`Priority`], [`Engine::admit_waiting`], [`Engine::admit_blocking`] |
 //! | settings, their defaults and ranges | [`Policy`] |
 //! | one destination only | [`Standalone`] |
+//! | trying another policy on live calls | [`Engine::shadow`], [`Engine::promote`], [`docs::shadows`] |
 //! | what happened | [`Engine::snapshot`], [`Transition`], [`Engine::observe`], [`Engine::subscribe`] |
 //! | doing it by hand | [`Engine::force_open`], [`Engine::disable`], [`Engine::release`], [`Engine::set_limit`] |
 //! | HTTP and gRPC stacks | the `tower` module, with feature `tower` |
@@ -75,6 +76,7 @@ mod policy;
 mod priority;
 mod registry;
 mod rejection;
+mod shadow;
 mod slot;
 mod snapshot;
 #[allow(missing_docs)]
@@ -101,6 +103,7 @@ pub use permit::{Held, OwnedHeld, OwnedPermit, Permit};
 pub use policy::{OnAbandon, Policy, PolicyBuilder, PolicyError, UNLIMITED};
 pub use priority::{Admit, Priority};
 pub use rejection::Rejection;
+pub use shadow::{ShadowError, ShadowSnapshot, Trip};
 pub use snapshot::{AdaptiveSnapshot, Refusals, Snapshot, Totals, WindowSnapshot};
 pub use standalone::Standalone;
 pub use time::{Clock, ClockError};

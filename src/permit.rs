@@ -74,7 +74,7 @@ impl<'e, K: Key> Permit<'e, K> {
     pub fn record(self, outcome: Outcome) -> Held<'e, K> {
         let (engine, slot, token) = self.into_parts();
         let settled = engine.record(slot, token, Signs::default(), Ending::Settled(outcome));
-        Held { slot, settled }
+        Held { slot, token, settled }
     }
 
     /// Whether this call is a probe: its target is being felt out.
@@ -119,6 +119,7 @@ impl<K: Key> fmt::Debug for Permit<'_, K> {
 #[must_use = "dropping it gives the bulkhead slot back"]
 pub struct Held<'e, K: Key = String> {
     slot: &'e Slot<K>,
+    token: Token,
     settled: Settled,
 }
 
@@ -132,7 +133,7 @@ impl<K: Key> Held<'_, K> {
 
 impl<K: Key> Drop for Held<'_, K> {
     fn drop(&mut self) {
-        self.slot.words.release_held();
+        self.slot.words.let_go(self.token);
     }
 }
 
@@ -257,9 +258,10 @@ impl<E: Deref<Target = Engine<K>>, K: Key> OwnedPermit<E, K> {
     /// is held against `slow_call`, and the call no longer counts as stalled: how long a body takes is as much its reader's doing.
     pub fn touch(&mut self) {
         let now = self.engine.read_clock();
-        if let (Some(token), Some(slot)) = (self.token.filter(|token| token.is_watched()), self.engine.slot(self.slot))
+        if self.signs.answered.is_none()
+            && let (Some(token), Some(slot)) = (self.token, self.engine.slot(self.slot))
         {
-            self.token = Some(slot.words.unwatched(token));
+            self.token = Some(slot.words.answered(token));
         }
         self.signs.answered.get_or_insert(now);
         self.signs.alive = Some(now);
@@ -270,7 +272,7 @@ impl<E: Deref<Target = Engine<K>>, K: Key> Drop for OwnedPermit<E, K> {
     fn drop(&mut self) {
         let (Some(token), Some(slot)) = (self.token.take(), self.engine.slot(self.slot)) else { return };
         if self.is_recorded {
-            slot.words.release_held();
+            slot.words.let_go(token);
         } else {
             self.engine.settle_seen(slot, token, self.signs, dropped(), None);
         }

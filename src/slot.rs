@@ -254,6 +254,8 @@ mod tests {
         let (slot, policy) = (size_of::<Slot<String>>(), size_of::<Policy>());
         let sizes = [slot, rare, chunk, policy, lane, far, samples, stripe, queue, running, limiter];
         let most = [256, 192, 128, 200, 128, 424, 384, 128, 64, 128, 48];
+        let shadows = [crate::shadow::candidate::BYTES, crate::shadow::desk::ENTRY_BYTES, crate::shadow::desk::BYTES];
+        assert!(shadows.iter().zip([544, 112, 1_024]).all(|(size, most)| *size <= most), "{shadows:?}");
         let fits = sizes.iter().zip(most).all(|(size, most)| *size <= most);
         assert!(fits, "{sizes:?} bytes, the docs say {most:?}");
     }

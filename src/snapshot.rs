@@ -8,7 +8,7 @@ use crate::bulkhead::Usage;
 use crate::counters::{Counter, Counters};
 use crate::gate::State;
 use crate::policy::{Policy, UNLIMITED};
-use crate::slot::Slot;
+use crate::target::Words;
 use crate::time::Now;
 
 /// A target as it was at a moment: each word as it was read, one after the other.
@@ -172,8 +172,13 @@ impl Snapshot {
         self.limit == UNLIMITED
     }
 
-    pub(crate) fn take<K>(slot: &Slot<K>, policy: &Policy, policy_version: u32, incarnation: u64, now: Now) -> Self {
-        let words = &slot.words;
+    pub(crate) fn take(
+        (words, success_seen): (&Words, &Counter),
+        policy: &Policy,
+        policy_version: u32,
+        incarnation: u64,
+        now: Now,
+    ) -> Self {
         let gate = words.gate.load();
         let is = |state| gate.state() == state;
         // Before the counters: an ending that is counted belongs to a call that may not be counted yet, never the other way.
@@ -203,7 +208,7 @@ impl Snapshot {
             }),
             waiting: u32::try_from(waits.waiting).unwrap_or(u32::MAX),
             waited: waits.waited,
-            totals: Totals::take(&slot.success_seen, usage, counters),
+            totals: Totals::take(success_seen, usage, counters),
             refusals: words.bulkhead.refusals(),
             policy: policy.clone(),
             policy_version,

@@ -10,6 +10,7 @@
 
 mod admit;
 mod care;
+mod followed;
 pub(crate) mod ramp;
 mod settle;
 mod stalls;
@@ -32,6 +33,7 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::policy::brief::Brief;
 use crate::rejection::Rejection;
+use crate::shadow::desk::Desk;
 use crate::sync::{AtomicU32, AtomicU64, Lazy, Ordering, Role, role};
 use crate::time::{Now, saturating_nanos};
 use crate::trip::Evidence;
@@ -85,6 +87,8 @@ struct Rare {
     width: stalls::Width,
     limiter: Lazy<ramp::Limiter>,
     probes: Counter,
+    /// Those who are told of each call and decide nothing, and what they make of it.
+    shadows: Lazy<Desk>,
 }
 
 /// What the first failure, refusal or hold of a target takes.

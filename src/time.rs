@@ -95,6 +95,11 @@ impl<F: Fn() -> Now> Reading<F> {
         Self { read, taken: Cell::new(None) }
     }
 
+    /// The reading if it was taken.
+    pub(crate) fn taken(&self) -> Option<Now> {
+        self.taken.get()
+    }
+
     pub fn now(&self) -> Now {
         self.taken.get().unwrap_or_else(|| {
             let now = (self.read)();
@@ -103,6 +108,9 @@ impl<F: Fn() -> Now> Reading<F> {
         })
     }
 }
+
+/// A reading by whatever clock: shadows are asked from within a decision, whose own reading's type would go on without end.
+pub(crate) type AnyReading<'r> = Reading<&'r dyn Fn() -> Now>;
 
 /// A whole number of nanoseconds; more than `u64` holds (584 years) becomes the largest.
 pub(crate) fn saturating_nanos(duration: Duration) -> u64 {

@@ -28,6 +28,8 @@ mod rules {
     mod recovery;
     mod refusals;
     mod retry_after;
+    mod shadows;
+    mod shadows_random;
     mod snapshots;
     mod spans;
     mod stalls;

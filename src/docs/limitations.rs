@@ -7,6 +7,8 @@
 //!
 //! # Inexact, by how much, and why
 //!
+//! - A thread that remembers a slot which is handed to another key just then may show that one's shadows a call that isn't made: it counts as one
+//!   that each granted and took back, or refused without a verdict.
 //! - A slow call is timed to its answer's headers in the `tower` module: how long a body takes is as much its reader's doing. A `HEAD`
 //!   answer with a `content-length` whose body type doesn't know that it is empty counts as abandoned, not as a success.
 //! - A window of time is read bucket by bucket. It covers its length less at most one bucket, and may miss or hold outcomes that are being

@@ -31,9 +31,10 @@
 //! | stop new calls but keep the breaker's state | [`set_limit`](crate::Engine::set_limit) to 0, later [`release_limit`](crate::Engine::release_limit) |
 //! | let calls through whatever happens | [`disable`](crate::Engine::disable), later [`release`](crate::Engine::release) |
 //! | other settings, calls running | [`set_policy`](crate::Engine::set_policy): state and calls in flight stay |
+//! | see what other settings would do | [`shadow`](crate::Engine::shadow), later [`promote`](crate::Engine::promote): see [`shadows`](crate::docs::shadows) |
 //!
 //! Forced states last until somebody ends them: no timer, no outcome, no probe does. Each of these is a transition in the log. A target with a
-//! policy or limit of its own, or in a forced state, is never forgotten.
+//! policy, limit or shadow of its own, or in a forced state, is never forgotten.
 //!
 //! # Choosing rules
 //!

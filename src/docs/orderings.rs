@@ -56,7 +56,7 @@
 //! | `counter.read` | load, lost CAS | Acquire | `counter.add` | as above | registry: a snapshot shows no success while a failed call is held |
 //! | `counter.raise` | `fetch_max` | AcqRel | each other | the successes shown keep their maximum; note 6 | A: -. R: - |
 //! | `counter.reset` | store | Release | `counter.read` | a new tenant starts at zero; note 7 | - |
-//! | `brief.read` | load | Acquire | `brief.set` | whoever goes by a policy's brief sees what was put in force with it | signs: a policy carries what its setter wrote |
+//! | `brief.read` | load | Acquire | `brief.set` | whoever goes by a policy's brief sees what was put in force with it; whoever finds it shadowed finds the shadows, which a lock guards | signs: a policy carries what its setter wrote |
 //! | `brief.set` | store | Release | `brief.read` | as above | signs: a policy carries what its setter wrote |
 //! | `coarse.read`, `coarse.refresh` | load, `fetch_max` | Relaxed | - | a number by itself, which coherence keeps from going back; the clock of a model stands still | nothing to weaken |
 //! | `budget.read`, `budget.write` | load, CAS | Relaxed | - | a count by itself: what is taken is judged on the value that the CAS replaces, and nobody reads other memory by it | nothing to weaken |

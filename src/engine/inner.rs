@@ -299,6 +299,7 @@ impl<K: Key> Engine<K> {
     }
 
     /// Settles a permit of whose call something was seen; `at` if the clock was read already.
+    #[inline(always)]
     pub(crate) fn settle_seen(
         &self,
         slot: &Slot<K>,
@@ -307,6 +308,9 @@ impl<K: Key> Engine<K> {
         ending: Ending,
         at: Option<Now>,
     ) -> Settled {
+        if token.ticket().is_some() {
+            return self.settle_followed(slot, token, signs, ending, at);
+        }
         let (settled, report) = self.note(slot, token, signs, ending, at);
         slot.words.release();
         self.tell(report);
@@ -315,12 +319,14 @@ impl<K: Key> Engine<K> {
 
     /// Records how a permit's call ended; its bulkhead slot stays taken.
     pub(crate) fn record(&self, slot: &Slot<K>, token: Token, signs: Signs, ending: Ending) -> Settled {
-        let (settled, report) = self.note(slot, token, signs, ending, None);
+        let (token, at) = self.told_shadows(slot, token, (signs, ending), None, true);
+        let (settled, report) = self.note(slot, token, signs, ending, at);
         slot.words.hold();
         self.tell(report);
         settled
     }
 
+    #[inline(always)]
     fn note(
         &self,
         slot: &Slot<K>,
@@ -353,7 +359,8 @@ impl<K: Key> Engine<K> {
             };
             (terms, tenant.as_ref().map_or((0, 0, None), shown))
         };
-        let snapshot = Snapshot::take(slot, terms.policy, terms.policy_version, incarnation, now);
+        let snapshot =
+            Snapshot::take((&slot.words, &slot.success_seen), terms.policy, terms.policy_version, incarnation, now);
         (Snapshot { transitions, adaptive, ..snapshot }, report)
     }
 }

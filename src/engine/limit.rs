@@ -1,6 +1,7 @@
 //! The limit of a target: set by hand, given back to its policy, and moved by what calls take.
 
 use super::{Engine, Key};
+use crate::adaptive::Rules;
 use crate::adaptive::control::Control;
 use crate::adaptive::samples::Samples;
 use crate::policy::{Policy, UNLIMITED};
@@ -59,14 +60,9 @@ impl<K: Key> Engine<K> {
     }
 }
 
-/// Each true if somebody is to be served once the tenant's lock is left.
-impl<K> Tenant<K> {
-    fn adapt(&mut self, policy: &Policy, words: &Words, samples: &Samples, now: Now) -> bool {
-        let Some(rules) = &policy.adaptive else { return false };
-        if self.is_limit_by_hand() {
-            samples.end_at(now.nanos().saturating_add(crate::adaptive::samples::LONGEST));
-            return false;
-        }
+impl Words {
+    /// Moves the limit by the samples of a window that is over; true if somebody is to be served once the caller holds no lock.
+    pub(crate) fn adapt(&self, rules: &Rules, policy: &Policy, samples: &Samples, now: Now) -> bool {
         let mut control = samples.control();
         let limit = match &mut *control {
             None => control.insert(Control::begin(rules, samples, now)).limit(rules),
@@ -78,7 +74,19 @@ impl<K> Tenant<K> {
                 control.limit(rules)
             }
         };
-        words.limits(now).full != limit && words.set_limit(limit, policy, now)
+        self.limits(now).full != limit && self.set_limit(limit, policy, now)
+    }
+}
+
+/// Each true if somebody is to be served once the tenant's lock is left.
+impl<K> Tenant<K> {
+    fn adapt(&mut self, policy: &Policy, words: &Words, samples: &Samples, now: Now) -> bool {
+        let Some(rules) = &policy.adaptive else { return false };
+        if self.is_limit_by_hand() {
+            samples.end_at(now.nanos().saturating_add(crate::adaptive::samples::LONGEST));
+            return false;
+        }
+        words.adapt(rules, policy, samples, now)
     }
 
     /// Puts the policy's own limit in force.

@@ -5,16 +5,25 @@ use std::sync::Arc;
 use super::{Engine, Key};
 use crate::event::{Cause, Transition};
 use crate::policy::Policy;
-use crate::slot::Slot;
+use crate::slot::{Slot, Tenant};
 use crate::target::Words;
 
 impl<K: Key> Engine<K> {
     /// Puts a policy in force for a pinned slot; the report if that emptied a window. Those who wait are to be served after it.
     pub(crate) fn reconfigure(&self, slot: &Slot<K>, policy: Policy) -> Option<Arc<Transition<K>>> {
+        let mut tenant = slot.tenant();
+        self.put_in_force(slot, tenant.as_mut()?, policy)
+    }
+
+    /// The same under the tenant's lock.
+    pub(super) fn put_in_force(
+        &self,
+        slot: &Slot<K>,
+        tenant: &mut Tenant<K>,
+        policy: Policy,
+    ) -> Option<Arc<Transition<K>>> {
         let policies = self.registry.policies();
         let index = policies.intern(policy);
-        let mut tenant = slot.tenant();
-        let tenant = tenant.as_mut()?;
         slot.configure();
         let (_, before) = slot.terms();
         if before == index {

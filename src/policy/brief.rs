@@ -1,5 +1,5 @@
 //! What a call of a healthy target must know of its policy, in one word:
-//! `watched | sheds sheddable | sheds normal | adaptive | calls | streak | timed`.
+//! `shadowed | watched | sheds sheddable | sheds normal | adaptive | calls | streak | timed`.
 //!
 //! Beside the policy itself, so that the usual call, a success that changes nothing, needn't look it up.
 
@@ -15,7 +15,9 @@ const ADAPTIVE: Field = CALLS.above(1);
 const SHEDS_NORMAL: Field = ADAPTIVE.above(1);
 const SHEDS_SHEDDABLE: Field = SHEDS_NORMAL.above(1);
 const WATCHED: Field = SHEDS_SHEDDABLE.above(1);
-const _: () = assert!(WATCHED.end() <= 32);
+/// Of the target, not of its policy: whether candidates for another follow its calls.
+const SHADOWED: Field = WATCHED.above(1);
+const _: () = assert!(SHADOWED.end() <= 32);
 
 /// No number of calls: the policy must be asked.
 const ASK: u64 = CALLS.max();
@@ -55,6 +57,21 @@ impl Brief {
         TIMED.get(self.0 as u64) == 1
     }
 
+    /// The same, for a target whose calls are followed by shadows or not.
+    pub(crate) const fn shadowed(self, is_shadowed: bool) -> Self {
+        Self(SHADOWED.set(self.0 as u64, is_shadowed as u64) as u32)
+    }
+
+    #[inline]
+    pub(crate) const fn is_shadowed(self) -> bool {
+        SHADOWED.get(self.0 as u64) == 1
+    }
+
+    #[inline]
+    pub(crate) const fn is_timed_or_shadowed(self) -> bool {
+        self.0 as u64 & (TIMED.one() | SHADOWED.one()) != 0
+    }
+
     /// Whether calls are counted while they run; they are timed then.
     #[inline]
     pub(crate) const fn is_watched(self) -> bool {
@@ -79,13 +96,13 @@ impl Brief {
         ADAPTIVE.get(self.0 as u64) == 1
     }
 
-    /// Whether calls of this priority stop at a share of the limit.
+    /// Whether calls of this priority stop at a share of the limit, be it in the eyes of a shadow.
     #[inline]
     pub(crate) const fn sheds(self, priority: Priority) -> bool {
         match priority {
             Priority::Critical => false,
-            Priority::Normal => SHEDS_NORMAL.get(self.0 as u64) == 1,
-            Priority::Sheddable => SHEDS_SHEDDABLE.get(self.0 as u64) == 1,
+            Priority::Normal => self.0 as u64 & (SHEDS_NORMAL.one() | SHADOWED.one()) != 0,
+            Priority::Sheddable => self.0 as u64 & (SHEDS_SHEDDABLE.one() | SHADOWED.one()) != 0,
         }
     }
 
@@ -151,6 +168,10 @@ mod tests {
         let is_watched = |policy: PolicyBuilder| Brief::from(&policy.build().unwrap()).is_watched();
         assert!(is_watched(stalls()) && !is_watched(policy().slow_call(second)));
         assert!(Brief::from(&stalls().build().unwrap()).has_streak_or_is_watched());
+        let plain = Brief::from(&policy().build().unwrap());
+        let shadowed = plain.shadowed(true);
+        assert!(shadowed.is_shadowed() && shadowed.is_timed_or_shadowed() && !plain.is_timed_or_shadowed());
+        assert_eq!((shadowed.clean(), shadowed.shadowed(false)), (plain.clean(), plain));
     }
 
     #[test]
@@ -160,6 +181,8 @@ mod tests {
             [Priority::Critical, Priority::Normal, Priority::Sheddable].map(|priority| brief.sheds(priority))
         };
         assert_eq!(sheds(Policy::builder()), [false; 3]);
+        let shadowed = Brief::from(&Policy::default()).shadowed(true);
+        assert_eq!([Priority::Critical, Priority::Normal].map(|priority| shadowed.sheds(priority)), [false, true]);
         assert_eq!(sheds(Policy::builder().sheddable_share(0.5)), [false, false, true]);
         assert_eq!(sheds(Policy::builder().normal_share(0.9)), [false, true, true]);
     }

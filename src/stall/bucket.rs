@@ -123,6 +123,7 @@ impl Word {
     }
 
     /// Counts `by` calls that began in `tick`.
+    #[inline]
     pub const fn counted(self, ticks: &Ticks, tick: u64, by: i64) -> Step {
         let fresh = Self::new(ticks, tick, by);
         if !self.is_of(ticks) {
@@ -156,6 +157,7 @@ impl Cell {
     }
 
     /// Counts `by` calls that began in `tick`, deciding anew on every word that it meets.
+    #[inline]
     pub fn count(&self, ticks: &Ticks, tick: u64, by: i64, gate: &gate::Cell) -> Counted {
         let mut word = self.load();
         loop {

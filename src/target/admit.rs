@@ -83,12 +83,16 @@ impl Words {
 
     /// The usual answer, without a look at the policy: a permit from the own stripe. None if it takes more.
     #[inline(always)]
-    pub fn enter(&self, gate: gate::Word, is_async: bool, now: impl FnOnce() -> Now) -> Option<Token> {
+    pub fn enter(&self, gate: gate::Word, is_async: bool, now: impl Fn() -> Now) -> Option<Token> {
         if !gate.lets_pass() || !self.bulkhead.acquire_stashed(stripe::own()) {
             return None;
         }
-        if !is_async && !self.brief().is_timed() {
+        let brief = self.brief();
+        if !is_async && !brief.is_timed_or_shadowed() {
             return Some(Token::new(gate, false, is_async, None));
+        }
+        if brief.is_shadowed() {
+            return self.enter_followed(gate, is_async, now);
         }
         let started = now();
         let is_watched = self.is_watched();
@@ -105,15 +109,17 @@ impl Words {
         &self,
         gate: gate::Word,
         is_async: bool,
-        now: impl FnOnce() -> Now,
+        now: impl Fn() -> Now,
         is_pinned: impl Fn() -> bool,
         is_due: &mut bool,
     ) -> Answer {
         let thread = stripe::own();
         match self.bulkhead.acquire_slowly(thread, is_due) {
             Ok(()) if is_pinned() => {
-                let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
-                Token::new(gate, false, is_async, started).into()
+                if !is_async && !self.brief().is_timed_or_shadowed() {
+                    return Token::new(gate, false, is_async, None).into();
+                }
+                self.begin_followed(gate, Admit { priority: Priority::Critical, is_async }, now).into()
             }
             Ok(()) => {
                 *is_due |= self.bulkhead.cancel_under_lock(thread);
@@ -270,7 +276,7 @@ impl Words {
             let Some(next) = next else {
                 let token = Token::new(gate, false, how.is_async, started());
                 let token = if policy.stall.is_some() { self.watched(gate, token) } else { token };
-                return (token.into(), None);
+                return (self.followed(token, how, time).into(), None);
             };
             match self.gate.take_probe(gate, next) {
                 Err(seen) => gate = seen,
@@ -278,7 +284,8 @@ impl Words {
                     self.count_probe();
                     let cause = if gate.state() == State::Open { Cause::WaitElapsed } else { Cause::LeaseExpired };
                     let change = moved.map(|moved| Change::new(moved, cause, time.now()));
-                    return (Token::new(next, true, how.is_async, started()).into(), change);
+                    let token = Token::new(next, true, how.is_async, started());
+                    return (self.followed(token, how, time).into(), change);
                 }
             }
         }
@@ -320,7 +327,7 @@ impl Words {
                 let started = (how.is_async || policy.times_calls()).then(|| time.now());
                 let token = Token::new(gate, false, how.is_async, started);
                 let token = if policy.stall.is_some() { self.watched(gate, token) } else { token };
-                token.into()
+                self.followed(token, how, time).into()
             }
         }
     }

@@ -66,7 +66,7 @@ impl Words {
     /// Calls that run are counted under the new one once [`Words::watch_from_now`] says so.
     pub fn adopt(&self, before: &Policy, after: &Policy) {
         self.watch_no_more(before, after);
-        self.brief.store(Brief::from(after).bits(), SET_BRIEF);
+        self.set_brief(after, self.brief().is_shadowed());
         let generation = self.gate.load().generation();
         if before.counts_streaks() != after.counts_streaks() {
             self.streak.succeeded(generation);
@@ -79,6 +79,11 @@ impl Words {
         if let Some(rare) = self.rare.get() {
             rare.marks.stir(generation, &self.gate);
         }
+    }
+
+    /// Says what calls must know of the policy in force, and whether shadows follow them. Only for whoever holds the tenant's lock, or the slot.
+    pub(crate) fn set_brief(&self, policy: &Policy, is_shadowed: bool) {
+        self.brief.store(Brief::from(policy).shadowed(is_shadowed).bits(), SET_BRIEF);
     }
 
     /// Applies what was done by hand.
@@ -132,6 +137,11 @@ impl Words {
         self.epoch.load(READ_EPOCH)
     }
 
+    /// What makes the jitter of this target its own.
+    pub(crate) fn salt(&self) -> u32 {
+        self.salt.load(SALT)
+    }
+
     /// Ends a tenant: whoever knows the words by its epoch finds them changed. Only for whoever retired the bulkhead, and first of all.
     pub fn next_epoch(&self) {
         self.epoch.fetch_add(1, NEXT_EPOCH);
@@ -147,7 +157,7 @@ impl Words {
             samples.restart();
         }
         self.bulkhead.reset_counts();
-        self.brief.store(Brief::from(policy).bits(), SET_BRIEF);
+        self.set_brief(policy, false);
         self.watch_from_now(policy);
         self.salt.store(salt, SALT);
     }

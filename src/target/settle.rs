@@ -26,7 +26,7 @@ impl Words {
     fn glance_by(&self, token: Token, ending: Ending, of: impl FnOnce(Brief) -> Brief) -> Glance {
         let Ending::Settled(Outcome::Success) = ending else { return Glance::Further };
         let (gate, generation) = (self.gate.load(), token.generation());
-        if token.is_probe() || gate.generation() != generation || gate.state() != State::Closed {
+        if !token.is_plain() || gate.generation() != generation || gate.state() != State::Closed {
             return Glance::Further;
         }
         let brief = of(self.brief());
@@ -121,7 +121,7 @@ impl Words {
         let started = token.started().filter(|_| !signs.waits);
         let ran = || started.map(|started| signs.answered.unwrap_or_else(|| time.now()).nanos_since(started));
         let silent = || signs.alive.or(started).map(|since| time.now().nanos_since(since));
-        let outcome = outcome(ending, token.is_async(), silent, terms.policy);
+        let outcome = ending.means(token.is_async(), silent, terms.policy);
         let slow = matches!(ending, Ending::Settled(Outcome::Success | Outcome::Failure))
             && terms.policy.slow_call_nanos.is_some_and(|slow_call| ran().is_some_and(|ran| ran >= slow_call));
         let back_in_ms = if outcome == Outcome::Failure { signs.back_in_ms } else { 0 };
@@ -170,6 +170,7 @@ impl Words {
 
     /// Gives a permit back that no call was made with.
     pub(crate) fn cancel(&self, token: Token) {
+        let token = self.unfollowed(token);
         let _ = self.unwatched(token);
         self.bulkhead.cancel(stripe::own());
     }
@@ -302,21 +303,23 @@ impl Words {
     }
 }
 
-/// What an ending says about the target (R11); `silent` for how many nanoseconds, asked only where that decides (R13).
-fn outcome(ending: Ending, is_async: bool, silent: impl Fn() -> Option<u64>, policy: &Policy) -> Outcome {
-    match ending {
-        Ending::Settled(outcome) => outcome,
-        Ending::Panicked => Outcome::Failure,
-        Ending::Abandoned => {
-            let default = if is_async { OnAbandon::ASYNC } else { OnAbandon::Ignore };
-            match policy.on_abandon.unwrap_or(default) {
-                OnAbandon::Ignore => Outcome::Ignored,
-                OnAbandon::Failure => Outcome::Failure,
-                OnAbandon::FailureAfter(least) => {
-                    if silent().is_some_and(|silent| silent >= saturating_nanos(least)) {
-                        Outcome::Failure
-                    } else {
-                        Outcome::Ignored
+impl Ending {
+    /// What it says about the target (R11); `silent` for how many nanoseconds, asked only where that decides (R13).
+    pub(crate) fn means(self, is_async: bool, silent: impl Fn() -> Option<u64>, policy: &Policy) -> Outcome {
+        match self {
+            Self::Settled(outcome) => outcome,
+            Self::Panicked => Outcome::Failure,
+            Self::Abandoned => {
+                let default = if is_async { OnAbandon::ASYNC } else { OnAbandon::Ignore };
+                match policy.on_abandon.unwrap_or(default) {
+                    OnAbandon::Ignore => Outcome::Ignored,
+                    OnAbandon::Failure => Outcome::Failure,
+                    OnAbandon::FailureAfter(least) => {
+                        if silent().is_some_and(|silent| silent >= saturating_nanos(least)) {
+                            Outcome::Failure
+                        } else {
+                            Outcome::Ignored
+                        }
                     }
                 }
             }

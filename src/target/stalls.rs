@@ -110,6 +110,7 @@ impl Words {
     /// The same call, begun at another time than its permit was granted.
     #[cfg(feature = "tower")]
     pub(crate) fn begun(&self, token: Token, at: Now) -> Token {
+        self.tell_shadows_of_begin(token, at);
         let begun = token.begun(Some(at));
         let gate = self.gate.load();
         let tick = |token: Token| Some(self.ticks(gate)?.at(token.started()?));

@@ -11,9 +11,13 @@ use std::time::Duration;
 
 const GENERATION: Field = Field::lowest(gate::GENERATION_BITS);
 const PROBE: Field = GENERATION.above(1);
-const ASYNC: Field = PROBE.above(1);
-/// What a refusal has instead of the above.
+/// Whether shadows follow the call, by the ticket.
+const SHADOWED: Field = PROBE.above(1);
+const ASYNC: Field = SHADOWED.above(1);
+/// What a refusal has instead of all others.
 const REASON: Field = ASYNC.above(4);
+const TICKET: Field = REASON.above(32);
+const _: () = assert!(TICKET.end() <= 64);
 
 /// When it started, in nanoseconds: 292 years of them.
 const STARTED: Field = Field::lowest(63);
@@ -27,6 +31,7 @@ const UNTIMED: u64 = STARTED.max();
 /// The right to run one call. Whoever holds it owes the target a settlement and a release.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token {
+    /// `ticket | async | shadowed | probe | generation`.
     grant: u64,
     /// `watched | started`.
     started: u64,
@@ -40,6 +45,11 @@ impl Token {
         Self { grant, started: UNTIMED }.begun(started)
     }
 
+    /// That of a call which no gate let in.
+    pub(crate) fn outside(is_async: bool, started: Option<Now>) -> Self {
+        Self { grant: ASYNC.set(0, is_async.into()), started: UNTIMED }.begun(started)
+    }
+
     /// The generation that granted it.
     #[must_use]
     #[inline]
@@ -51,6 +61,27 @@ impl Token {
     #[inline]
     pub const fn is_probe(self) -> bool {
         PROBE.get(self.grant) == 1
+    }
+
+    /// Whether its end takes no more than any call's: it is no probe, and no shadow follows it.
+    #[inline]
+    pub(super) const fn is_plain(self) -> bool {
+        self.grant & (PROBE.one() | SHADOWED.one()) == 0
+    }
+
+    /// Where the shadows of its target keep what they make of it, if any follow it.
+    #[inline]
+    pub(crate) const fn ticket(self) -> Option<u32> {
+        if SHADOWED.get(self.grant) == 1 { Some(TICKET.get(self.grant) as u32) } else { None }
+    }
+
+    /// The same call, followed by shadows or not.
+    pub(crate) const fn with_ticket(self, ticket: Option<u32>) -> Self {
+        let (is_shadowed, number) = match ticket {
+            Some(ticket) => (1, ticket as u64),
+            None => (0, 0),
+        };
+        Self { grant: TICKET.set(SHADOWED.set(self.grant, is_shadowed), number), ..self }
     }
 
     #[must_use]
@@ -86,7 +117,7 @@ impl std::fmt::Debug for Token {
         let mut fields = f.debug_struct("Token");
         fields.field("generation", &self.generation()).field("is_probe", &self.is_probe());
         fields.field("is_async", &self.is_async()).field("started", &self.started());
-        fields.field("is_watched", &self.is_watched()).finish()
+        fields.field("is_watched", &self.is_watched()).field("ticket", &self.ticket()).finish()
     }
 }
 
@@ -207,6 +238,11 @@ mod tests {
             assert_eq!((told.is_async(), told.started(), told.is_watched()), (is_async, started, false));
             let watched = told.watched(true);
             assert_eq!((watched.is_watched(), watched.started(), watched.watched(false)), (true, started, told));
+            let followed = told.with_ticket(Some(u32::MAX));
+            let Ok(kept) = Answer::from(followed).told() else { panic!("{followed:?} was granted") };
+            assert_eq!((kept.ticket(), kept.is_plain(), told.ticket()), (Some(u32::MAX), false, None));
+            assert_eq!((kept.generation(), kept.is_async(), kept.with_ticket(None)), ((1 << 20) - 1, is_async, told));
+            assert_eq!(told.is_plain(), !is_probe);
         }
     }
 

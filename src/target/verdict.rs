@@ -1,6 +1,6 @@
 //! The transition that an ending makes: a trip, or what a probe's end does to HALF_OPEN.
 
-use super::{Change, Ending, SALT, Words};
+use super::{Change, Ending, Words};
 use crate::event::Cause;
 use crate::gate::Applied;
 use crate::outcome::{Outcome, Settled};
@@ -120,7 +120,7 @@ impl Words {
 
     /// This target's jitter for the trip that ends `generation`.
     fn draw(&self, generation: u32) -> u64 {
-        mix(u64::from(self.salt.load(SALT)) << 32 | u64::from(generation))
+        mix(u64::from(self.salt()) << 32 | u64::from(generation))
     }
 }
 

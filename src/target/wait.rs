@@ -26,14 +26,13 @@ pub(crate) enum Asked {
 impl Words {
     /// A permit from wherever there is one, where the gate lets calls pass; none, and nothing counted, if it takes more. The caller holds
     /// no lock.
-    pub(crate) fn enter_if_room(&self, is_async: bool, now: impl FnOnce() -> Now) -> Option<Token> {
+    pub(crate) fn enter_if_room(&self, is_async: bool, now: impl Fn() -> Now) -> Option<Token> {
         let gate = self.gate.load();
         // Where running calls are counted, whoever comes may have to judge them first.
         if !gate.lets_pass() || self.is_watched() || self.bulkhead.acquire(stripe::own()).is_err() {
             return None;
         }
-        let started = if is_async || self.brief().is_timed() { Some(now()) } else { None };
-        Some(Token::new(gate, false, is_async, started))
+        Some(self.begin_followed(gate, Admit { priority: Priority::Critical, is_async }, now))
     }
 
     /// As [`admit_slowly`](Self::admit_slowly), but waits for a permit if there is none and the policy lets the call. The caller pins the slot
