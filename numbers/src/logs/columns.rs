@@ -133,6 +133,7 @@ pub(super) fn status(text: &[u8]) -> Result<u16, Fault> {
             Ok(u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0'))
         }
         b"" | b"-" | b"0" | b"000" | b"-1" => Ok(0),
+        _ if text.starts_with(b"Non HTTP response code") => Ok(0), // JMeter's word for it
         _ => Err(Fault::Status),
     }
 }

@@ -55,6 +55,15 @@ const NGINX: Usage = &[
     (Field::Path, Unit::Seconds, false, &["uri", "request_uri", "request"]),
 ];
 
+/// The results of a load test.
+const JMETER: Usage = &[
+    (Field::Time, Unit::Millis, true, &["timeStamp"]),
+    (Field::Latency, Unit::Millis, true, &["elapsed"]),
+    (Field::Status, Unit::Seconds, true, &["responseCode"]),
+    (Field::Target, Unit::Seconds, true, &["label"]),
+    (Field::Path, Unit::Seconds, false, &["URL"]),
+];
+
 /// Columns that were named by hand.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mapping(Vec<(Field, Column)>);
@@ -112,7 +121,7 @@ impl Mapping {
             return Err(format!("it has no column {:?}, found {}", column.name, list(found)));
         }
         let mut missing = Vec::new();
-        for usage in [PLAIN, ENVOY, NGINX] {
+        for usage in [PLAIN, ENVOY, NGINX, JMETER] {
             let mut columns = Columns::new(needs.without_latency);
             let lacking = self.fill(&mut columns, usage, found, needs);
             if lacking.is_empty() {
@@ -121,10 +130,11 @@ impl Mapping {
             missing.push(lacking.join(", "));
         }
         Err(format!(
-            "it lacks {} (or {} as of Envoy, or {} as of nginx); --map says which columns are meant; found {}",
+            "it lacks {} (or {} as of Envoy, or {} as of nginx, or {} as of JMeter); --map says which columns are meant; found {}",
             missing[0],
             missing[1],
             missing[2],
+            missing[3],
             list(found)
         ))
     }

@@ -56,7 +56,7 @@ fn timers(text: &[u8]) -> Result<[i64; 5], Fault> {
     let mut timers = [0; 5];
     for timer in &mut timers {
         let text = std::str::from_utf8(parts.next().ok_or(Fault::Shape)?).map_err(|_| Fault::Shape)?;
-        *timer = text.parse().map_err(|_| Fault::Latency)?;
+        *timer = text.parse().map_err(|_| Fault::Shape)?;
     }
     if parts.next().is_some() { Err(Fault::Shape) } else { Ok(timers) }
 }

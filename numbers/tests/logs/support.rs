@@ -44,17 +44,22 @@ impl Logs {
     }
 
     pub(crate) fn read(&self) -> Result<Read, Error> {
-        let mut calls = Vec::new();
-        let summary = logs::read(&self.input, |call, names| calls.push((names.name(call.target).to_owned(), *call)))?;
-        assert_eq!(summary.calls, calls.len() as u64);
-        assert!(calls.is_sorted_by_key(|(_, call)| call.start), "calls are in order of their start");
-        Ok(Read { calls, summary })
+        read(&self.input)
     }
 
     /// What is wrong with the logs as a whole.
     pub(crate) fn refusal(&self) -> String {
         self.read().expect_err("the logs are refused").to_string()
     }
+}
+
+/// Reads, and checks what holds for every reading.
+pub(crate) fn read(input: &Input) -> Result<Read, Error> {
+    let mut calls = Vec::new();
+    let summary = logs::read(input, |call, names| calls.push((names.name(call.target).to_owned(), *call)))?;
+    assert_eq!(summary.calls, calls.len() as u64);
+    assert!(calls.is_sorted_by_key(|(_, call)| call.start), "calls are in order of their start");
+    Ok(Read { calls, summary })
 }
 
 /// Nanoseconds of whole and thousandth seconds.
