@@ -19,7 +19,7 @@ const DAY: f64 = 86_400.0;
 const BYTES_PER_TARGET: f64 = 256.0 + 192.0;
 
 const NOTE: &str = "This is arithmetic on means, not a run: a fleet of this size can't be simulated call by call. \
-                    The formulas stand beside the numbers; \"-\" is where a policy has no such number, and \"never\" is meant.";
+                    The formulas stand beside the numbers. A policy that has no such number has \"-\"; false trips are exact for streaks, a bound for windows.";
 
 /// A number of each variant, with how it comes about.
 struct Line {
@@ -51,7 +51,7 @@ const LINES: &[Line] = &[
     },
     Line {
         what: "failed calls until one gateway opens",
-        formula: "n: the streak, or what the window needs, of calls that all fail",
+        formula: "n: the streak, or what the window needs",
         value: |case| case.calls_to_open(),
     },
     Line {
@@ -106,7 +106,7 @@ const LINES: &[Line] = &[
     },
     Line {
         what: "false trips per day, all gateways",
-        formula: "86,400 x (R x per call: exact of streaks, a bound of windows)",
+        formula: "86,400 R x trips per call",
         value: |case| case.false_trips_per_day(),
     },
     Line {

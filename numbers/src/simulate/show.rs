@@ -15,37 +15,54 @@ struct Figure {
     heading: &'static str,
     of: fn(&Totals) -> f64,
     digits: usize,
+    /// Whether a table of several seeds has room for its spread.
+    spread: bool,
 }
 
 const FIGURES: &[Figure] = &[
-    Figure { key: "requests", heading: "requests", of: |totals| totals.requests as f64, digits: 0 },
-    Figure { key: "good_percent", heading: "good %", of: |totals| percent(totals.good, totals.requests), digits: 1 },
+    Figure { key: "requests", heading: "requests", of: |totals| totals.requests as f64, digits: 0, spread: false },
+    Figure {
+        key: "good_percent",
+        heading: "good %",
+        of: |totals| percent(totals.good, totals.requests),
+        digits: 1,
+        spread: true,
+    },
     Figure {
         key: "good_percent_in_outages",
         heading: "in outages %",
         of: |totals| percent(totals.good_in_outage, totals.requests_in_outage),
         digits: 1,
+        spread: true,
     },
     Figure {
         key: "refused_tries",
         heading: "refused",
         of: |totals| totals.refused.values().sum::<u64>() as f64,
         digits: 0,
+        spread: false,
     },
-    Figure { key: "failed_tries", heading: "failed", of: |totals| totals.failed as f64, digits: 0 },
-    Figure { key: "given_up_tries", heading: "given up", of: |totals| totals.gave_up as f64, digits: 0 },
-    Figure { key: "attempts", heading: "attempts", of: |totals| totals.attempts as f64, digits: 0 },
+    Figure { key: "failed_tries", heading: "failed", of: |totals| totals.failed as f64, digits: 0, spread: false },
+    Figure { key: "given_up_tries", heading: "given up", of: |totals| totals.gave_up as f64, digits: 0, spread: false },
+    Figure { key: "attempts", heading: "attempts", of: |totals| totals.attempts as f64, digits: 0, spread: false },
     Figure {
         key: "attempts_per_request",
         heading: "per request",
         of: |totals| totals.attempts as f64 / totals.requests as f64,
         digits: 2,
+        spread: false,
     },
-    Figure { key: "p50_ms", heading: "p50 ms", of: |totals| totals.p50_ms, digits: 1 },
-    Figure { key: "p99_ms", heading: "p99 ms", of: |totals| totals.p99_ms, digits: 1 },
-    Figure { key: "most_in_flight", heading: "in flight", of: |totals| totals.most_in_flight as f64, digits: 0 },
-    Figure { key: "trips", heading: "trips", of: |totals| totals.trips as f64, digits: 0 },
-    Figure { key: "open_seconds", heading: "open s", of: |totals| totals.open as f64 / 1e9, digits: 1 },
+    Figure { key: "p50_ms", heading: "p50 ms", of: |totals| totals.p50_ms, digits: 1, spread: false },
+    Figure { key: "p99_ms", heading: "p99 ms", of: |totals| totals.p99_ms, digits: 1, spread: false },
+    Figure {
+        key: "most_in_flight",
+        heading: "in flight",
+        of: |totals| totals.most_in_flight as f64,
+        digits: 0,
+        spread: false,
+    },
+    Figure { key: "trips", heading: "trips", of: |totals| totals.trips as f64, digits: 0, spread: false },
+    Figure { key: "open_seconds", heading: "open s", of: |totals| totals.open as f64 / 1e9, digits: 1, spread: false },
 ];
 
 /// A plot of each upstream, with a line for each variant.
@@ -79,17 +96,17 @@ fn text(number: f64, digits: usize) -> String {
     if number.is_finite() { format!("{number:.digits$}") } else { "-".to_owned() }
 }
 
-fn cell(spread: Spread, digits: usize) -> String {
-    let Spread { median, low, high } = spread;
-    let (median, low, high) = (text(median, digits), text(low, digits), text(high, digits));
-    if low == high { median } else { format!("{median} ({low} to {high})") }
+fn cell(variant: &Compared, place: usize, figure: &Figure) -> String {
+    let Spread { median, low, high } = variant.figure(place, figure.of);
+    let [median, low, high] = [median, low, high].map(|number| text(number, figure.digits));
+    if low == high || !figure.spread { median } else { format!("{median} ({low} to {high})") }
 }
 
-/// Every figure; from several seeds the median, with the least and the most in brackets.
+/// Every figure; from several seeds the median, of shares with the least and the most in brackets.
 pub(super) fn table(model: &Model, comparison: &Comparison) -> Table {
     let head = ["variant", "upstream"].into_iter().chain(FIGURES.iter().map(|figure| figure.heading));
     let row = |variant: &Compared, place: usize| {
-        let figures = FIGURES.iter().map(|figure| cell(variant.figure(place, figure.of), figure.digits));
+        let figures = FIGURES.iter().map(|figure| cell(variant, place, figure));
         [variant.name.clone(), model.upstreams[place].name.clone()].into_iter().chain(figures).collect()
     };
     let upstreams = 0..model.upstreams.len();
@@ -175,15 +192,15 @@ fn charts(model: &Model, comparison: &Comparison, place: usize) -> Vec<Chart> {
         .collect()
 }
 
-const WIDTH: u32 = 760;
-const HEIGHT: u32 = 300;
+const WIDTH: u32 = 600;
+const HEIGHT: u32 = 270;
 
 /// One page with everything.
 pub(super) fn html(scenario: &Scenario, model: &Model, comparison: &Comparison) -> Result<String, Undrawn> {
     let mut body = format!("<p>{}</p>\n", escape(&scenario.shows));
     let seeds = match comparison.seeds.as_slice() {
         [only] => format!("Seed {only}"),
-        seeds => format!("{} seeds from {}: medians, with the least and the most", seeds.len(), model.seed),
+        seeds => format!("{} seeds from {}: medians, and from the least to the most", seeds.len(), model.seed),
     };
     body += &format!("<p class=\"note\">{seeds}. The same seed gives the same page. Outages are shaded. {NOTE}</p>\n");
     body += &table(model, comparison).html("Variants side by side");

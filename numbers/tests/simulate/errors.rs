@@ -100,7 +100,7 @@ fn an_error_names_field_line_and_range() {
 fn too_much_to_simulate_is_said_before_it_is_tried() {
     let text = SOUND.replace("poisson = 10", "poisson = 1000000").replace("\"10s\"", "\"60s\"");
     let errors = text.parse::<Scenario>().unwrap_err().to_string();
-    assert!(errors.contains("line 7: caller: 60000000 requests in all: must be at most 20000000"), "{errors}");
+    assert!(errors.contains("line 7: caller: 60000000 requests in all: must be at most 5000000"), "{errors}");
 }
 
 #[test]
