@@ -16,3 +16,7 @@ pub mod replay;
 pub mod report;
 pub mod routes;
 pub mod simulate;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
