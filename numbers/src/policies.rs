@@ -199,9 +199,13 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> (Option<Terms>, BTreeMap
     let whole = get("defaults").unwrap_or(Field::new("defaults".to_owned(), &none));
     let defaults = whole.table(report).unwrap_or(&empty);
     check_fields(report, "defaults", defaults);
-    // Defaults that lack what each target adds, such as a limit to ramp to, are no error.
-    let shared = one(&mut Report::new(""), &whole, defaults, &empty);
+    timeouts(report, "defaults", defaults);
+    let (told, shared) = (report.errors.len(), one(report, &whole, defaults, &empty));
     let targets = get("target").and_then(|field| field.table(report)).unwrap_or(&empty);
+    if !targets.is_empty() {
+        // Defaults that lack what each target adds, such as a limit to ramp to, are no error.
+        report.errors.truncate(told);
+    }
     let mut read = BTreeMap::new();
     for (key, value) in targets {
         let field = Field::new(join("target", key.get_ref()), value);
@@ -213,6 +217,13 @@ fn read(root: &DeTable<'_>, report: &mut Report<'_>) -> (Option<Terms>, BTreeMap
     (shared, read)
 }
 
+/// The timeout, and whether it is a stream's.
+fn timeouts(report: &mut Report<'_>, path: &str, table: &DeTable<'_>) -> (Option<Duration>, Option<bool>) {
+    let get = |key: &str| table.get(key).map(|value| Field::new(join(path, key), value));
+    let timeout = get("timeout").and_then(|field| field.duration(report, TIMEOUT));
+    (timeout, get("stream").and_then(|field| field.flag(report)))
+}
+
 /// What is in force for one target by its own table and the defaults.
 pub(crate) fn one(
     report: &mut Report<'_>,
@@ -222,16 +233,9 @@ pub(crate) fn one(
 ) -> Option<Terms> {
     // A default that is out of range is reported where it stands.
     let mut unheard = Report::new("");
-    let timeout = match own.get("timeout") {
-        Some(value) => Field::new(join(&whole.name, "timeout"), value).duration(report, TIMEOUT),
-        None => {
-            defaults.get("timeout").and_then(|value| Field::new(String::new(), value).duration(&mut unheard, TIMEOUT))
-        }
-    };
-    let stream = match own.get("stream") {
-        Some(value) => Field::new(join(&whole.name, "stream"), value).flag(report),
-        None => defaults.get("stream").and_then(|value| value.get_ref().as_bool()),
-    };
+    let (timeout, stream) = timeouts(report, &whole.name, own);
+    let (inherited, streams) = timeouts(&mut unheard, "defaults", defaults);
+    let (timeout, stream) = (timeout.or(inherited), stream.or(streams));
     let (policy, call) = read_terms(report, whole, own, defaults, timeout.unwrap_or(DEFAULT_TIMEOUT))?;
     Some(Terms { policy, call, timeout: timeout.filter(|_| stream != Some(true)) })
 }

@@ -25,8 +25,6 @@ pub use play::Replay;
 /// Runs the engine over logs, and tells what a policy would have done.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    input: Input,
     /// A policy file, or a gateway's configuration; several are shown side by side. Named by the file unless a name is given.
     #[arg(long = "policy", value_name = "[NAME=]FILE", required = true)]
     policies: Vec<String>,
@@ -39,6 +37,8 @@ pub struct Args {
     /// How many targets are told of in detail: the worst ones.
     #[arg(long, value_name = "N", default_value_t = 20)]
     worst: usize,
+    #[command(flatten)]
+    input: Input,
 }
 
 /// What a policy, a log or an output that can't be used ends with.
@@ -58,8 +58,10 @@ pub fn run(args: &Args) -> ExitCode {
 
 fn try_run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let mut replay = Replay::new(load(&args.policies)?);
-    logs::read(&args.input, |call, names| replay.take(call, names))?;
-    let report = replay.finish(args.worst);
+    let summary = logs::read(&args.input, |call, names| replay.take(call, names))?;
+    eprint!("{summary}");
+    let mut report = replay.finish(args.worst);
+    report.log.lines = Some(summary.lines);
     if let Some(out) = &args.html {
         let page = html::html(&report)?;
         std::fs::write(out, page).map_err(|error| format!("{}: can't be written: {error}", out.display()))?;

@@ -51,6 +51,22 @@ fn defaults_may_need_what_each_target_adds() {
 }
 
 #[test]
+fn defaults_that_stand_alone_must_work() {
+    assert_eq!(errors("[defaults]\nfailure_rate = 1.5\n").len(), 1);
+    assert_eq!(errors("[defaults]\nramp = \"10s\"\n").len(), 1);
+}
+
+#[test]
+fn a_timeout_among_the_defaults_is_judged_once_whoever_has_it() {
+    let told = errors("[defaults]\ntimeout = \"2h\"\nstream = 1\n[target.a]\n[target.b]\n");
+    assert_eq!(
+        told.iter().map(|error| error.field.as_str()).collect::<Vec<_>>(),
+        ["defaults.timeout", "defaults.stream"]
+    );
+    assert_eq!(errors("[defaults]\ntimeout = \"2h\"\n").len(), 1);
+}
+
+#[test]
 fn an_error_names_line_field_value_and_range() {
     let told: Vec<String> = errors("lisen = 1\n[target.a]\nfailure_rate = 1.5\nmin_cals = 3\ntimeout = \"2h\"\n")
         .iter()

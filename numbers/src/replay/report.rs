@@ -42,6 +42,9 @@ pub struct Log {
     pub from_ms: u64,
     /// Milliseconds since the Unix epoch at which the last call ended.
     pub to_ms: u64,
+    /// Lines that were read, if it was read from files: those that are no calls are told of there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
     /// Calls.
     pub calls: u64,
     /// Width of the buckets in series.
@@ -237,6 +240,7 @@ impl Replay {
         let log = Log {
             from_ms: self.wall_ms(self.first),
             to_ms: self.wall_ms(self.end),
+            lines: None,
             calls: self.facts.iter().map(|facts| facts.calls).sum(),
             bucket_ms: millis(self.scale.width()),
             first_bucket_ms: self.begin_ms(self.scale.bucket(self.first)),
