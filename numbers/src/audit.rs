@@ -182,6 +182,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(summary) => summary,
         Err(error) => return refuse(&error.to_string()),
     };
+    eprint!("{summary}");
     if summary.names.is_empty() {
         return refuse("there is no call in the log");
     }

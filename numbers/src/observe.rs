@@ -2,17 +2,17 @@
 //!
 //! Calls come in order of their start and are judged in order of their end, as an engine would see them. What they say is kept as counts and
 //! as spreads of bounded precision (1 %): latency, calls per second, and calls in flight by the time that they were so many. A target takes
-//! some tens of kilobytes, and 16 bytes for each call in flight.
+//! some tens of kilobytes once it has a few hundred calls, and 32 bytes for each call in flight.
 //!
 //! # Outages
 //!
 //! What a target does in an outage says nothing about its normal ways, so the two are kept apart. An outage begins where its failures became
 //! likelier to be those of a target that fails every second call than those of one that fails as usual, and ends where the contrary did. That is
-//! Page's cumulative sum (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954) over single calls, so it works at any rate: each call
+//! Page's cumulative sum (E. S. Page, "Continuous Inspection Schemes", Biometrika 41, 1954) over single calls, so it works at any rate: each call
 //! adds the logarithm of the ratio of the two likelihoods, the sum never falls below zero, and once it reaches ln 10⁹ the outage began when it was
-//! last zero. With failures that are independent this takes normal ones for an outage less than once in 10⁹ calls. The usual share is that of the
-//! calls before, outages left out; at first it is that of the quietest quarter of the first 512 calls. An outage that lasted less than a second
-//! is a blip: over before anything could be done about it, and counted apart.
+//! last zero. Failures that are independent and as frequent as before are taken for an outage less than once in 10⁹ calls. The usual share is
+//! that of the calls before, outages left out; at first it is that of the quietest quarter of the first 512 calls. What lasted less than a second
+//! is a blip: over before anything could be done about it, counted apart, and neither an outage nor normal.
 
 mod noise;
 mod outages;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::derive::{Aims, Derived, derive};
-use crate::logs::{self, Input, Summary};
+use crate::logs::{self, Input};
 use crate::observe::{Observed, Observer};
 
 /// Writes a policy from logs, each value with its derivation.
@@ -47,10 +47,13 @@ pub fn write(seen: Vec<Observed>, aims: &Aims) -> String {
 /// Runs the tool.
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
-    let (seen, _) = match observe(&args.input) {
-        Ok(seen) => seen,
-        Err(error) => return refuse(&error),
+    let mut observer = Observer::new();
+    let summary = match logs::read(&args.input, |call, _| observer.call(call)) {
+        Ok(summary) => summary,
+        Err(error) => return refuse(&error.to_string()),
     };
+    eprint!("{summary}");
+    let seen = observer.finish(&summary.names);
     if seen.is_empty() {
         return refuse("there is no call in the log");
     }
@@ -66,13 +69,6 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(&error),
     }
-}
-
-/// Reads the logs for what they say about each target.
-pub(crate) fn observe(input: &Input) -> Result<(Vec<Observed>, Summary), String> {
-    let mut observer = Observer::new();
-    let summary = logs::read(input, |call, _| observer.call(call)).map_err(|error| error.to_string())?;
-    Ok((observer.finish(&summary.names), summary))
 }
 
 /// Says why the tool can't run.
