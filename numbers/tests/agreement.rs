@@ -105,6 +105,24 @@ fn a_window_of_time_trips_at_most_as_often_as_its_bound_and_within_a_third_of_it
 }
 
 #[test]
+fn a_window_of_time_trips_while_it_fills_at_most_as_often_as_its_bound_and_within_half_of_it() {
+    let by_number = Rules { min_calls: 1, failure_rate: None, failures: Some(8) };
+    let by_rate = Rules { min_calls: 10, failure_rate: Some(0.5), failures: None };
+    for (rules, calls_per_second, failure, stream) in [(by_number, 20.0, 0.2, 0), (by_rate, 30.0, 0.15, 1)] {
+        let window = at_once().window(Window::time(Duration::from_secs(1)).buckets(10)).min_calls(rules.min_calls);
+        let window = match rules.failures {
+            Some(failures) => window.no_failure_rate().failures(failures),
+            None => window.failure_rate(rules.failure_rate.unwrap()),
+        };
+        let (windows, draws) = (3_000, Draws::new(19, stream));
+        let trips = Lone::new(window.build().unwrap()).trips_in_time(windows, 1.0, calls_per_second, failure, draws);
+        let bound = TimeWindow { seconds: 1.0, buckets: 10, rules }.trips_while_filling(calls_per_second, failure);
+        let seen = share(trips, windows);
+        assert!(trips > 20 && seen.low <= bound && seen.high >= bound / 2.0, "{trips}: {seen:?} beside {bound}");
+    }
+}
+
+#[test]
 fn calls_in_flight_are_as_many_as_little_says_and_spread_as_poisson_says() {
     for (times, stream) in [(Times::Exponential(0.2), 0), (Times::Pareto { least: 0.05, most: 2.0, shape: 1.5 }, 1)] {
         let (rate_of, mean) = (50.0, times.mean());

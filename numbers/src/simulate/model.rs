@@ -8,7 +8,7 @@ mod requests;
 mod server;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use gateway::Gateway;
 use requests::{Crowd, Request};
@@ -33,7 +33,7 @@ enum Event {
     /// A caller's patience with a try is over.
     GivesUp { request: u64, tries: u32 },
     /// A server is done with a call.
-    Answers { upstream: usize, job: u64 },
+    Answers { upstream: usize, serial: u64 },
     /// An attempt found no connection.
     Refused { request: u64, serial: u64 },
     /// An attempt takes longer than the gateway allows.
@@ -58,8 +58,8 @@ struct Sim<'a> {
     servers: Vec<Server>,
     gateway: Gateway,
     requests: HashMap<u64, Request>,
-    /// Requests that wait for a place in the gateway.
-    backlog: VecDeque<u64>,
+    /// Requests that wait for a place in the gateway, by serial: in the order in which they came.
+    backlog: BTreeMap<u64, u64>,
     record: Record,
 }
 
@@ -89,10 +89,10 @@ impl<'a> Sim<'a> {
             serial: 0,
             events: BinaryHeap::new(),
             crowds: (0..).zip(&model.callers).map(|(place, callers)| Crowd::new(callers, seed, place)).collect(),
-            servers: (0..).zip(&model.upstreams).map(|(place, upstream)| Server::new(upstream, seed, place)).collect(),
+            servers: (0..).take(model.upstreams.len()).map(|place| Server::new(seed, place)).collect(),
             gateway: Gateway::new(model, variant, seed),
             requests: HashMap::new(),
-            backlog: VecDeque::new(),
+            backlog: BTreeMap::new(),
             record: Record::new(model),
         };
         for crowd in 0..sim.crowds.len() {
@@ -140,7 +140,7 @@ impl<'a> Sim<'a> {
             Event::Switches { crowd } => self.switch(crowd),
             Event::TriesAgain { request } => self.try_once(request),
             Event::GivesUp { request, tries } => self.give_up(request, tries),
-            Event::Answers { upstream, job } => self.answer(upstream, job),
+            Event::Answers { upstream, serial } => self.answer(upstream, serial),
             Event::Refused { request, serial } => self.end_attempt(request, serial, false),
             Event::TimesOut { request, serial } => self.time_out(request, serial),
             Event::Retries { request, serial } => self.retry(request, serial),
@@ -155,7 +155,7 @@ impl<'a> Sim<'a> {
             if let Some(request) = self.gateway.next_woken() {
                 self.ask_again(request);
             } else if self.gateway.has_place() && !self.backlog.is_empty() {
-                if let Some(request) = self.backlog.pop_front() {
+                if let Some((_, request)) = self.backlog.pop_first() {
                     self.enter(request);
                 }
             } else {

@@ -154,6 +154,14 @@ impl Arrivals {
     }
 }
 
+impl Callers {
+    /// The most tries that are expected, and changes of their rate.
+    pub(super) fn tries(&self, duration: Nanos) -> f64 {
+        let changes = if let Arrivals::Bursts { on, off, .. } = self.arrivals { 2.0 / (on + off) } else { 0.0 };
+        (self.arrivals.mean() * f64::from(self.attempts) + changes) * duration as f64 / 1e9
+    }
+}
+
 impl Model {
     /// How many steps the plots have.
     pub(super) fn steps(&self) -> u64 {

@@ -73,6 +73,32 @@ impl Lone {
         trips
     }
 
+    /// How many of so many windows trip within their first `seconds`.
+    pub(crate) fn trips_in_time(&self, windows: u64, seconds: f64, rate: f64, failure: f64, mut draws: Draws) -> u64 {
+        let target = self.engine.target("target").unwrap();
+        let mut trips = 0;
+        for _ in 0..windows {
+            let mut passed = 0.0;
+            loop {
+                let gap = draws.exponential(1.0 / rate);
+                passed += gap;
+                self.time.increment((gap * 1e9) as u64);
+                if passed > seconds {
+                    break;
+                }
+                let permit = target.admit().unwrap();
+                let _ = if draws.chance(failure) { permit.failure() } else { permit.success() };
+                if target.state() == State::Open {
+                    trips += 1;
+                    break;
+                }
+            }
+            target.force_open();
+            target.release();
+        }
+        trips
+    }
+
     fn close(&self) {
         self.time.increment(1_000_000_u64 * 2);
         let target = self.engine.target("target").unwrap();

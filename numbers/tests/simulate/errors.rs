@@ -27,6 +27,14 @@ fn the_scenario_that_the_others_are_broken_from_is_sound() {
 }
 
 #[test]
+fn the_readmes_scenario_is_one() {
+    let readme = include_str!("../../README.md");
+    let text = readme.split("```toml\ntitle").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let scenario: Scenario = format!("title{text}").parse().unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(scenario.variants.len(), 2);
+}
+
+#[test]
 fn an_error_names_field_line_and_range() {
     let cases = [
         ("duration = \"10s\"", "duration = 10", "line 3: duration: 10 is out of range: must be a duration from"),
@@ -100,7 +108,7 @@ fn an_error_names_field_line_and_range() {
 fn too_much_to_simulate_is_said_before_it_is_tried() {
     let text = SOUND.replace("poisson = 10", "poisson = 1000000").replace("\"10s\"", "\"60s\"");
     let errors = text.parse::<Scenario>().unwrap_err().to_string();
-    assert!(errors.contains("line 7: caller: 60000000 requests in all: must be at most 5000000"), "{errors}");
+    assert!(errors.contains("line 7: caller: up to 60000000 tries in all: must be at most 5000000"), "{errors}");
 }
 
 #[test]

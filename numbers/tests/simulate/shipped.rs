@@ -28,6 +28,18 @@ fn cascade_a_dead_target_takes_the_healthy_one_with_it_unless_they_are_isolated(
 }
 
 #[test]
+fn the_readmes_table_is_what_cascade_prints() {
+    let readme = include_str!("../../README.md");
+    let shown = readme.split("```text\nvariant").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let text = report(include_str!("../../scenarios/cascade.toml"), 1).text;
+    let rows: Vec<&str> = shown.lines().skip(1).collect();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert!(text.lines().any(|line| line.starts_with(row)), "{row} isn't in\n{text}");
+    }
+}
+
+#[test]
 fn retry_storm_retries_keep_a_target_down_that_a_budget_lets_recover() {
     let json = shipped!("retry-storm");
     // Long after the fault is over.

@@ -246,7 +246,7 @@ impl Sim<'_> {
 
     pub(super) fn time_out(&mut self, id: u64, serial: u64) {
         let Some(request) = self.requests.get(&id).filter(|request| request.serial == serial) else { return };
-        self.abandon(request.upstream, id, serial);
+        self.abandon(request.upstream, serial);
         self.end_attempt(id, serial, false);
     }
 

@@ -107,8 +107,8 @@ impl Sim<'_> {
         if self.gateway.has_place() && self.backlog.is_empty() {
             self.enter(id);
         } else if self.backlog.len() < self.model.backlog as usize {
-            self.stage(id, Stage::Backlog);
-            self.backlog.push_back(id);
+            let serial = self.stage(id, Stage::Backlog);
+            self.backlog.insert(serial, id);
         } else {
             self.end_try(id, End::Refused("process"));
         }
@@ -121,13 +121,11 @@ impl Sim<'_> {
         match &request.stage {
             Stage::Away => return,
             Stage::Backlog => {
-                if let Some(place) = self.backlog.iter().position(|waiting| *waiting == id) {
-                    self.backlog.remove(place);
-                }
+                self.backlog.remove(&serial);
             }
             Stage::Calling(_) => {
                 self.record.left(upstream);
-                self.abandon(upstream, id, serial);
+                self.abandon(upstream, serial);
                 self.gateway.leave();
             }
             Stage::Asking(_) | Stage::BackingOff => self.gateway.leave(),

@@ -12,8 +12,8 @@ use crate::policies::{check_fields, one};
 
 const TOP: &[&str] =
     &["title", "shows", "duration", "bucket", "seed", "gateway", "upstream", "caller", "fleet", "variant"];
-/// More requests would take minutes, and hundreds of megabytes for each run.
-const MOST_REQUESTS: f64 = 5e6;
+/// More tries of callers would take minutes, and hundreds of megabytes for each run.
+const MOST_TRIES: f64 = 5e6;
 /// More steps than a plot has pixels.
 const MOST_BUCKETS: u64 = 2_000;
 
@@ -75,10 +75,10 @@ fn model<'d>(report: &mut Report<'_>, get: &impl Fn(&str) -> Option<Field<'d>>) 
     if get("caller").is_none() {
         report.missing("caller", "at least one, such as [caller.web],");
     }
-    let requests: f64 = callers.iter().map(|caller| caller.arrivals.mean() * duration as f64 / 1e9).sum();
-    if let Some(field) = get("caller").filter(|_| requests > MOST_REQUESTS) {
+    let tries: f64 = callers.iter().map(|callers| callers.tries(duration)).sum();
+    if let Some(field) = get("caller").filter(|_| tries > MOST_TRIES) {
         let message = format!(
-            "{requests:.0} requests in all: must be at most {MOST_REQUESTS:.0}; shorten the duration, or use a fleet"
+            "up to {tries:.0} tries in all: must be at most {MOST_TRIES:.0}; shorten the duration, or use a fleet"
         );
         report.add(&field.span, field.name, message);
     }
