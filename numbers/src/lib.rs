@@ -1,7 +1,7 @@
 //! Numbers with a reason: a policy's values derived from what the user already has, logs; shown at work on them; told when they went stale.
 //!
 //! [`logs`] reads access logs as [`logs::Call`]s, in order of their start. [`observe`] tells what they say
-//! about each target. [`formulas`] is the arithmetic, [`derive`] what follows for a policy. Each tool is a module with its
+//! about each target. [`formulas`] is the arithmetic, [`derive`](mod@derive) what follows for a policy. Each tool is a module with its
 //! command line (`Args`) and a `run` that the binary `portcullis` calls: [`plan`], [`replay`], [`audit`], [`simulate`].
 #![warn(missing_docs)]
 

@@ -12,6 +12,7 @@ mod record;
 pub mod scenario;
 mod show;
 
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,10 +57,14 @@ pub struct Report {
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
     match told(args) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
+        // Whoever reads it may have read enough.
+        Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                eprintln!("standard output: {error}");
+                ExitCode::FAILURE
+            }
+            _ => ExitCode::SUCCESS,
+        },
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
@@ -77,8 +82,9 @@ fn told(args: &Args) -> Result<String, String> {
         return Err(format!("{}: --svg: a fleet is arithmetic and has no plots; must be left out", path.display()));
     }
     let report = simulate(&scenario, args.seeds).map_err(|error| format!("a plot can't be drawn: {error}"))?;
-    let write =
-        |file: &Path, text: &str| std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()));
+    let write = |file: &Path, text: &str| {
+        std::fs::write(file, text).map_err(|error| format!("{}: can't be written: {error}", file.display()))
+    };
     args.html.as_deref().map_or(Ok(()), |file| write(file, &report.html))?;
     args.svg.as_deref().map_or(Ok(()), |file| write(file, &report.svg))?;
     Ok(if args.json { format!("{:#}\n", report.json) } else { report.text })
