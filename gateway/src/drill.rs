@@ -2,7 +2,6 @@
 //!
 //! A fallback that nobody has seen at work is a hope. So a drill that nobody called in is a failure, too: it showed nothing.
 
-mod client;
 mod report;
 
 use std::fmt;
@@ -11,11 +10,13 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use client::Admin;
-pub use client::Error;
+pub use crate::operator::Error;
 pub use report::Report;
 
+use http::Method;
+
 use crate::hidden::Hidden;
+use crate::operator::{Operator, path};
 
 /// The longest drill.
 pub const LONGEST: Duration = crate::admin::LONGEST;
@@ -59,11 +60,12 @@ impl fmt::Debug for Drill {
 pub async fn run(drill: &Drill) -> Result<Report, Error> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let admin = Admin::new(&drill.admin, drill.token.as_deref(), &drill.target)?;
+    let admin = Operator::new(&drill.admin, drill.token.as_deref())?;
+    let target = path(&drill.target);
     // Longer than the drill, but no longer than what is allowed.
     let lease = (drill.length + LEASE).min(LONGEST).max(drill.length);
     let start = Instant::now();
-    let before = admin.begin(lease).await?;
+    let before = admin.ask(Method::POST, &format!("{target}/drill?seconds={}", lease.as_secs())).await?;
     let end = start + drill.length;
     let mut is_foreign = false;
     let is_cut = loop {
@@ -76,16 +78,16 @@ pub async fn run(drill: &Drill) -> Result<Report, Error> {
             break false;
         }
         // One look that fails is no reason to end it: the lease does, if nothing else.
-        if admin.look().await.is_ok_and(|target| !report::is_drilled(&target)) {
+        if admin.ask(Method::GET, &target).await.is_ok_and(|target| !report::is_drilled(&target)) {
             is_foreign = true;
             break true;
         }
     };
-    let after = admin.look().await;
+    let after = admin.ask(Method::GET, &target).await;
     // Between two looks somebody may have acted, and between the last one and the end.
     is_foreign |= after.as_ref().is_ok_and(report::is_foreign);
     if !is_foreign {
-        let ended = admin.end().await?;
+        let ended = admin.ask(Method::POST, &format!("{target}/end-drill")).await?;
         is_foreign = ended["changed"] == false && report::is_foreign(&ended);
     }
     let lasted = start.elapsed();

@@ -33,6 +33,7 @@ mod hidden;
 mod latency;
 mod log;
 mod metrics;
+mod operator;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod paced;
@@ -44,6 +45,7 @@ mod server;
 mod shared;
 mod stack;
 mod story;
+pub mod top;
 mod trace;
 mod uploading;
 mod upstream;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use portcullis_gateway::drill::Drill;
-use portcullis_gateway::{Config, demo, drill, serve};
+use portcullis_gateway::top::Top;
+use portcullis_gateway::{Config, demo, drill, serve, top};
 use portcullis_numbers::{audit, plan, replay, simulate};
 use tracing_subscriber::EnvFilter;
 
@@ -59,6 +60,15 @@ enum Command {
         #[arg(long, value_name = "TOKEN")]
         token: Option<String>,
     },
+    /// Show the targets of a running gateway in the terminal, worst first, as its dashboard does.
+    Top {
+        /// The admin listener.
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090")]
+        admin: String,
+        /// The admin token; PORTCULLIS_ADMIN_TOKEN unless given, where other users of the machine can't read it.
+        #[arg(long, value_name = "TOKEN")]
+        token: Option<String>,
+    },
     /// Write a policy from access logs, each value with its derivation.
     Plan(plan::Args),
     /// Run the engine over access logs, and tell what a policy would have done.
@@ -89,8 +99,7 @@ async fn main() -> ExitCode {
         },
         Command::Drill { target, seconds, admin, token } => {
             log_to_stderr("error");
-            let token = token.or_else(|| std::env::var(serve::TOKEN).ok()).filter(|token| !token.is_empty());
-            let drill = Drill { target, length: Duration::from_secs(seconds), admin, token };
+            let drill = Drill { target, length: Duration::from_secs(seconds), admin, token: token_of(token) };
             match drill::run(&drill).await {
                 Ok(report) => {
                     let printed = print(&report.to_string());
@@ -99,6 +108,10 @@ async fn main() -> ExitCode {
                 Err(error) => failed(&error),
             }
         }
+        Command::Top { admin, token } => match top::run(&Top { admin, token: token_of(token) }).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error),
+        },
         Command::Plan(args) => plan::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Audit(args) => audit::run(&args),
@@ -121,6 +134,11 @@ fn shown(report: &demo::Report, json: bool) -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// The admin token that is given, or that of the environment.
+fn token_of(given: Option<String>) -> Option<String> {
+    given.or_else(|| std::env::var(serve::TOKEN).ok()).filter(|token| !token.is_empty())
 }
 
 fn print(text: &str) -> ExitCode {
