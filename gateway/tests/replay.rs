@@ -142,3 +142,22 @@ fn bad_lines_are_told_and_stop_nothing() {
     assert!(told.contains("torn.csv:6002"), "{told}");
     assert!(text(output.stdout).starts_with("6,000 calls"));
 }
+
+#[test]
+fn the_readmes_figures_are_those_of_its_command() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let readme = std::fs::read_to_string(root.join("numbers/README.md")).unwrap();
+    let arguments = readme.lines().find_map(|line| line.split_once(" -- replay ")).unwrap().1;
+    let arguments = arguments.split_once(" --html").unwrap().0.split(' ');
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    let output = command.current_dir(root).arg("replay").args(arguments).output().unwrap();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let printed: Vec<_> = text(output.stdout).lines().map(words).collect();
+    let table =
+        readme.lines().skip_while(|line| !line.starts_with("target        policy")).take_while(|line| *line != "```");
+    let rows: Vec<_> = table.skip(1).map(words).collect();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert!(printed.iter().any(|line| line.starts_with(&row)), "{row:?} isn't printed: {printed:?}");
+    }
+}
