@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// Runs each variant from so many seeds, from the scenario's on, and tells the spread.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub seeds: u32,
     /// Prints JSON instead of a table.
     #[arg(long)]

@@ -6,6 +6,8 @@
 mod errors;
 #[path = "simulate/model.rs"]
 mod model;
+#[path = "simulate/random.rs"]
+mod random;
 #[path = "simulate/shipped.rs"]
 mod shipped;
 

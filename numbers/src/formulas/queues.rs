@@ -62,7 +62,7 @@ pub fn in_flight_quantile(per_second: f64, seconds: f64, share: f64) -> Option<u
 ///
 /// That is a bulkhead without a queue. Exact for any distribution of the times. A. K. Erlang, "Solution of some Problems in the Theory of
 /// Probabilities of Significance in Automatic Telephone Exchanges" (1917); by the recursion B(n) = a B(n-1) / (n + a B(n-1)), which is stable for
-/// any size. `erlangs` is rate × mean time, at least 0, else NaN.
+/// any size, in as many steps as there are servers. `erlangs` is rate × mean time, at least 0, else NaN.
 #[must_use]
 pub fn erlang_b(erlangs: f64, servers: u32) -> f64 {
     if !is_amount(erlangs) {

@@ -1,7 +1,8 @@
 //! Binomial and Poisson probabilities, right to about 13 digits at any size.
 //!
 //! The probability of one value is C. Loader's saddle-point expansion ("Fast and Accurate Computation of Binomial Probabilities", 2000), which
-//! loses no digits where logarithms of factorials would; a tail is the sum from its largest term on.
+//! loses no digits where logarithms of factorials would; a tail is the sum from its largest term on, in about as many steps as the deviation is
+//! long.
 
 use std::f64::consts::TAU;
 

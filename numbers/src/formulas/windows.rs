@@ -17,16 +17,18 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Returns the fewest failures among so many calls that meet a rule; none if no number does.
+    /// Returns the fewest failures among so many calls that meet a rule, at least 1; none if no number does.
     #[must_use]
     pub fn fewest(&self, calls: u64) -> Option<u64> {
         let by_rate = self.failure_rate.filter(|_| calls >= u64::from(self.min_calls)).and_then(|rate| {
             let basis_points = (rate * 10_000.0).round();
             // More failures than calls there can't be, so a rate above 1 is never met.
-            (1.0..=10_000.0).contains(&basis_points).then(|| (calls * basis_points as u64).div_ceil(10_000).max(1))
+            let is_share = (1.0..=10_000.0).contains(&basis_points);
+            let fewest = (u128::from(calls) * basis_points as u128).div_ceil(10_000);
+            u64::try_from(fewest).ok().filter(|_| is_share)
         });
         let by_number = self.failures.map(u64::from);
-        by_rate.into_iter().chain(by_number).min().filter(|fewest| *fewest <= calls)
+        by_rate.into_iter().chain(by_number).min().map(|fewest| fewest.max(1)).filter(|fewest| *fewest <= calls)
     }
 }
 
@@ -43,10 +45,11 @@ impl CallsWindow {
     /// Returns the probability that a window that starts empty trips before it has slid by a call: within the first `calls`.
     ///
     /// Exact, by the chain of (calls, failures) with what tripped taken out. A circuit starts empty each time it closes, so this is also the
-    /// chance that a recovery ends by noise. NaN unless `failure` is a probability.
+    /// chance that a recovery ends by noise. NaN unless `failure` is a probability and the window holds at most 10,000 calls, of which each takes
+    /// as many steps.
     #[must_use]
     pub fn trips_while_filling(&self, failure: f64) -> f64 {
-        if !is_share(failure) {
+        if !is_share(failure) || self.calls > 10_000 {
             return f64::NAN;
         }
         // By failures so far, of those that didn't trip.
@@ -301,6 +304,12 @@ mod tests {
         assert!(time.trips_per_second(-1.0, 0.1).is_nan() && time.trips_per_second(1e9, 0.1).is_nan());
         assert!(TimeWindow { buckets: 0, ..time }.trips_per_second(1.0, 0.1).is_nan());
         assert_eq!(time.trips_per_second(0.0, 0.1), 0.0);
+        // Nothing that an engine would take, and yet no panic.
+        let odd = Rules { min_calls: 0, failure_rate: Some(1.0), failures: Some(0) };
+        assert_eq!((odd.fewest(0), odd.fewest(5), odd.fewest(u64::MAX)), (None, Some(1), Some(1)));
+        assert_eq!(rules(0, 1.0).fewest(u64::MAX), Some(u64::MAX));
+        assert_eq!(CallsWindow { calls: 0, rules: odd }.trips_per_call(0.5), 0.0);
+        assert!(CallsWindow { calls: u32::MAX, rules: odd }.trips_while_filling(0.5).is_nan());
         let none = Rules { min_calls: 1, failure_rate: None, failures: None };
         assert_eq!(CallsWindow { calls: 10, rules: none }.trips_per_call(0.5), 0.0);
     }

@@ -77,6 +77,11 @@ pub(super) fn run(model: &Model, variant: &Variant, seed: u64, tick: impl Fn()) 
         sim.settle_down();
     }
     (steps..model.steps()).for_each(|_| tick());
+    debug_assert!(sim.requests.is_empty() && sim.backlog.is_empty(), "a request never ended");
+    debug_assert!(
+        sim.gateway.is_at_rest() && sim.record.is_at_rest(),
+        "a place, a permit or an attempt was never given back"
+    );
     sim.record.finish(&sim.gateway.transitions(), sim.now)
 }
 

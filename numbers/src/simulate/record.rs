@@ -143,6 +143,11 @@ impl Record {
         self.rows[upstream].in_flight -= 1;
     }
 
+    /// Whether no attempt is under way.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.rows.iter().all(|row| row.in_flight == 0)
+    }
+
     pub(super) fn tried(&mut self, upstream: usize, now: Nanos, end: End) {
         let totals = &mut self.rows[upstream].totals;
         match end {

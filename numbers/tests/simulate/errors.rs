@@ -112,6 +112,13 @@ fn too_much_to_simulate_is_said_before_it_is_tried() {
 }
 
 #[test]
+fn upstreams_are_bounded() {
+    let more: String = (0..100).map(|n| format!("[upstream.u{n}]\nservice = {{ constant = \"1ms\" }}\n")).collect();
+    let errors = errors("[caller.web]", &format!("{more}[caller.web]"));
+    assert!(errors.contains("upstream: 101 are too many: must be at most 100"), "{errors}");
+}
+
+#[test]
 fn every_error_is_told_at_once() {
     let text = SOUND
         .replace("poisson = 10", "poisson = -1")

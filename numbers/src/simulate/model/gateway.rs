@@ -118,6 +118,12 @@ impl Gateway {
         self.max_concurrent.is_none_or(|most| self.held < most)
     }
 
+    /// Whether nobody holds anything.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let targets = self.engine.snapshots();
+        self.held == 0 && targets.iter().all(|(_, target)| target.in_flight == 0 && target.waiting == 0)
+    }
+
     pub(super) fn leave(&mut self) {
         self.held -= 1;
     }

@@ -14,6 +14,8 @@ const TOP: &[&str] =
     &["title", "shows", "duration", "bucket", "seed", "gateway", "upstream", "caller", "fleet", "variant"];
 /// More tries of callers would take minutes, and hundreds of megabytes for each run.
 const MOST_TRIES: f64 = 5e6;
+/// Each has its plots.
+const MOST_UPSTREAMS: usize = 100;
 /// More steps than a plot has pixels.
 const MOST_BUCKETS: u64 = 2_000;
 
@@ -67,6 +69,13 @@ fn model<'d>(report: &mut Report<'_>, get: &impl Fn(&str) -> Option<Field<'d>>) 
         .collect();
     if upstreams.is_empty() {
         report.missing("upstream", "at least one, such as [upstream.core],");
+    }
+    if let Some(field) = get("upstream").filter(|_| upstreams.len() > MOST_UPSTREAMS) {
+        report.add(
+            &field.span,
+            field.name,
+            format!("{} are too many: must be at most {MOST_UPSTREAMS}", upstreams.len()),
+        );
     }
     let callers: Vec<_> = tables(report, get("caller"))
         .into_iter()
