@@ -59,6 +59,10 @@ fn bursts_come_as_often_as_their_mean_says_and_constant_arrivals_exactly() {
     let json = report(&lone("{ constant = \"1ms\" }", bursts, "9s", "", ""), 7).json;
     let requests = figure(&json, "v", "core", "requests");
     assert!((requests / 20_000.0 - 1.0).abs() < 0.15, "{requests}");
+    // One at most where nothing comes for long: no request of the high rate is left over when it ends.
+    let rare = "{ bursts = { high = 0.001, low = 0, on = \"1ms\", off = \"1s\" } }";
+    let json = report(&lone("{ constant = \"1ms\" }", rare, "9s", "", ""), 7).json;
+    assert!(figure(&json, "v", "core", "requests") <= 1.0);
     let json = report(&lone("{ constant = \"1ms\" }", "{ constant = 10 }", "9s", "", ""), 1).json;
     assert_eq!(figure(&json, "v", "core", "requests"), 1_999.0);
     assert_eq!(figure(&json, "v", "core", "good_percent"), 100.0);

@@ -11,7 +11,7 @@ use crate::simulate::scenario::{Arrivals, Callers, Nanos};
 pub(super) struct Crowd {
     arrivals: Arrivals,
     is_high: bool,
-    /// What a change of the rate makes old.
+    /// Which arrival is expected: a change of the rate makes the one before void.
     arrival: u64,
     come: Draws,
     switch: Draws,
@@ -64,11 +64,11 @@ impl Crowd {
 
 impl Sim<'_> {
     pub(super) fn expect_arrival(&mut self, crowd: usize) {
+        let arrival = self.next_serial();
+        self.crowds[crowd].arrival = arrival;
         let Some(wait) = self.crowds[crowd].next_arrival() else { return };
         let at = self.now.saturating_add(wait.max(1));
         if at < self.model.duration {
-            let arrival = self.next_serial();
-            self.crowds[crowd].arrival = arrival;
             self.at(at, Event::Arrives { crowd, arrival });
         }
     }
@@ -110,7 +110,7 @@ impl Sim<'_> {
             let serial = self.stage(id, Stage::Backlog);
             self.backlog.insert(serial, id);
         } else {
-            self.end_try(id, End::Refused("process"));
+            self.after_try(id, End::Refused("process"));
         }
     }
 
@@ -133,11 +133,9 @@ impl Sim<'_> {
         self.after_try(id, End::GaveUp);
     }
 
-    /// The gateway's answer to a try that holds one of its places, or found none.
+    /// The gateway's answer to a try that holds one of its places.
     pub(super) fn end_try(&mut self, id: u64, end: End) {
-        if end != End::Refused("process") {
-            self.gateway.leave();
-        }
+        self.gateway.leave();
         self.after_try(id, end);
     }
 
