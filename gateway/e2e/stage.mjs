@@ -106,9 +106,10 @@ export async function until(what, holds, patience = 20000) {
   }
 }
 
-export function browser() {
+/** Chromium, with what a test needs of it beside the usual. */
+export function browser(more = []) {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync'];
+    '--disable-component-update', '--disable-sync', ...more];
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args });
 }
 

@@ -166,6 +166,9 @@ document.addEventListener('keydown', (event) => {
     detail.close();
   }
 });
+// A machine that leaves the network is told so long before its connections are.
+addEventListener('offline', () => stream.restart());
+addEventListener('online', () => stream.retry());
 document.addEventListener('visibilitychange', () => { if (!document.hidden && link.status === 'lost') stream.retry(); });
 
 // A countdown in tenths is worth a look five times a second; less motion is asked for by some.

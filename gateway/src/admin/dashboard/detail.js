@@ -116,7 +116,7 @@ export class Detail {
     const window = target.window;
     const facts = {
       Requests: `${rate(target.rate)} /s`,
-      Failed: `${percent(target.failedShare)} of late`,
+      Failed: target.failedShare === null ? 'no calls of late' : `${percent(target.failedShare)} of late`,
       Refused: `${rate(target.refusing)} /s`,
       'In flight': `${count(target.in_flight)}${target.limit === null ? ', no limit' : ` of ${count(target.limit)}`}`
         + (target.full_limit !== target.limit ? `, ramping to ${count(target.full_limit)}` : ''),

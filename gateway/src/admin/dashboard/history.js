@@ -65,7 +65,8 @@ export class History {
 
   draw() {
     const now = this.store.now();
-    const from = now - Number(this.choice.value) * 1000;
+    // Before it began there was nothing to see.
+    const from = Math.max(now - Number(this.choice.value) * 1000, Math.min(this.store.startedMs, now - 60000));
     const all = episodes(this.store.transitions);
     const recent = all.filter((episode) => episode.end === null || episode.end >= from).slice(-EPISODES).reverse();
     this.#drawList(recent, now);
@@ -83,9 +84,11 @@ export class History {
       mark(node, 'data-state', episode.end === null ? episode.state : 'CLOSED');
       write(parts.begun, ` ${VERBS[episode.first.to] ?? wordOf(episode.first.to)} ${moment(episode.begin, now)}`);
       const again = episode.reopened ? `, ${episode.reopened} × reopened` : '';
-      write(parts.why, ` ${words(episode.first.cause)}${again}`);
+      // What is done by hand is its own cause.
+      const why = ['FORCED_OPEN', 'DISABLED'].includes(episode.first.to) ? 'by hand' : words(episode.first.cause);
+      write(parts.why, ` ${why}${again}`);
       write(parts.end, episode.end === null
-        ? `${wordOf(episode.state).toLowerCase()} for ${span(now - episode.begin)} so far`
+        ? `${wordOf(episode.state).toLowerCase()} for ${span(now - episode.begin)}`
         : `closed ${moment(episode.end, now)}, after ${span(episode.end - episode.begin)}`);
       return node;
     });
@@ -102,11 +105,9 @@ export class History {
     moved.sort((a, b) => isBad(b) - isBad(a) || b[1].at(-1).ms - a[1].at(-1).ms);
     const lanes = moved.slice(0, LANES);
     const width = now - from;
-    // Before it began there was nothing to see.
-    const since = Math.max(from, this.store.startedMs);
-    const shapes = lanes.map(([name, moves]) => [name, stretches(moves, since, now).map(({ state, begin, end }) =>
+    const shapes = lanes.map(([name, moves]) => [name, stretches(moves, from, now).map(({ state, begin, end }) =>
       [state, (((begin - from) / width) * 1000).toFixed(1), Math.max(2, ((end - begin) / width) * 1000).toFixed(1)])]);
-    const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => moment(from + part * width, now).slice(0, 5));
+    const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => moment(from + part * width, now).slice(0, width < 600e3 ? undefined : 5));
     const drawn = JSON.stringify([shapes, ticks, moved.length]);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;

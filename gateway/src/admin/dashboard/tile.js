@@ -68,8 +68,8 @@ export class Tile {
     write(this.inside, `${count(target.in_flight)}${of} in flight${target.waiting ? `, ${target.waiting} wait` : ''}`);
     write(this.quick, `p50 ${latency(target.latency?.p50_ms)}, p99 ${latency(target.latency?.p99_ms)}`);
     const reasons = Object.entries(target.refusals).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]);
-    write(this.refusals, reasons.length ? `refused: ${reasons.map(([reason, n]) => `${count(n)} ${reason}`).join(', ')}` : 'nothing refused');
-    write(this.last, target.since_ms ? `${words(target.cause)}, ${moment(target.since_ms, store.now())}` : '');
+    write(this.refusals, reasons.length ? `refused: ${reasons.map(([reason, n]) => `${count(n)} ${reason}`).join(', ')}` : '');
+    write(this.last, target.since_ms ? `${moment(target.since_ms, store.now())}, ${words(target.cause)}` : '');
   }
 
   graph(target, store) {
