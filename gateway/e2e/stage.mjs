@@ -60,7 +60,7 @@ export class Gateway {
 
   async again() {
     const args = ['serve', '--config', join(this.folder, 'portcullis.toml')];
-    const env = { ...process.env, PORTCULLIS_ADMIN_TOKEN: '', RUST_LOG: 'warn' };
+    const env = { ...process.env, PORTCULLIS_ADMIN_TOKEN: '', RUST_LOG: 'error' };
     this.process = spawn(binary, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
     this.ended = new Promise((resolve) => this.process.once('exit', resolve));
     await until('the gateway listens', async () => (await fetch(`${this.admin}/healthz`)).ok);

@@ -139,15 +139,15 @@ impl Told {
         }
         let mut before = std::mem::take(&mut self.tiles);
         let mut changed = Vec::new();
-        for (name, snapshot) in shared.engine().snapshots() {
-            let tile = Tile::of(shared, &name, &snapshot);
-            match before.remove(&name) {
+        shared.engine().visit(|name, snapshot| {
+            let tile = Tile::of(shared, name, &snapshot);
+            match before.remove(name) {
                 Some(old) if old == tile => {}
-                Some(old) => changed.push(tile.changed(&name, &old)),
-                None => changed.push(tile.whole(&name)),
+                Some(old) => changed.push(tile.changed(name, &old)),
+                None => changed.push(tile.whole(name)),
             }
-            self.tiles.insert(name, tile);
-        }
+            self.tiles.insert(Arc::clone(name), tile);
+        });
         let transitions: Vec<Value> = self.new_transitions(shared).iter().map(|transition| told(transition)).collect();
         let gone: Vec<&str> = before.keys().map(|name| name.as_str()).collect();
         self.number += 1;

@@ -54,7 +54,7 @@ export class Tile {
     mark(this.node, 'data-kind', target.kind);
     mark(this.node, 'data-gone', target.configured ? null : '');
     setIcon(this.icon, target.kind);
-    write(this.state, wordOf(target.kind) + (target.drill_until_ms ? ' for a drill' : target.configured ? '' : ', no longer configured'));
+    write(this.state, target.drill_until_ms ? 'Drill' : wordOf(target.kind) + (target.configured ? '' : ', no longer configured'));
     mark(this.button, 'aria-label', `${target.name}, ${wordOf(target.kind)}`);
     this.graph(target, store);
     write(this.rate, `${rate(target.rate)} /s`);
@@ -63,13 +63,16 @@ export class Tile {
     mark(this.share, 'data-bad', target.refusing > 0 || target.failedShare >= 0.05 ? '' : null);
     const full = target.limit ? Math.min(1, target.in_flight / target.limit) : 0;
     mark(this.bar, 'width', (full * 100).toFixed(0));
+    mark(this.barBox, 'data-none', target.limit === null ? '' : null);
     mark(this.barBox, 'data-full', full >= 0.9 ? '' : null);
     const of = target.limit === null ? '' : ` / ${count(target.limit)}`;
     write(this.inside, `${count(target.in_flight)}${of} in flight${target.waiting ? `, ${target.waiting} wait` : ''}`);
     write(this.quick, `p50 ${latency(target.latency?.p50_ms)}, p99 ${latency(target.latency?.p99_ms)}`);
     const reasons = Object.entries(target.refusals).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]);
-    write(this.refusals, reasons.length ? `refused: ${reasons.map(([reason, n]) => `${count(n)} ${reason}`).join(', ')}` : '');
-    write(this.last, target.since_ms ? `${moment(target.since_ms, store.now())}, ${words(target.cause)}` : '');
+    const refused = reasons.length ? `refused: ${reasons.map(([reason, n]) => `${count(n)} ${reason}`).join(', ')}` : null;
+    const cause = target.since_ms ? `by ${words(target.cause)}` : null;
+    write(this.refusals, [cause, refused].filter(Boolean).join('; '));
+    write(this.last, target.since_ms ? `since ${moment(target.since_ms, store.now())}` : '');
   }
 
   graph(target, store) {
