@@ -73,7 +73,7 @@ impl Metrics {
     }
 }
 
-/// The whole page. It takes about 10 microseconds a target, so it isn't made where requests are waited on.
+/// The whole page. With thousands of targets it takes longer than a request should wait, so it isn't made on a thread that serves them.
 pub(crate) fn page(shared: &Arc<Shared>) -> String {
     let metrics = shared.metrics();
     let rows = metrics.rows(shared);
