@@ -7,7 +7,8 @@ use super::Call;
 /// Buckets per window: a call that is out of order by a part of a bucket more than the window may still be in time.
 const BUCKETS: u64 = 32;
 
-/// The most calls that are held, however long the window: 48 MiB, and at worst twice that for room to grow.
+/// The most calls that are held, however long the window: 48 MiB, and at worst twice that for room to grow. Only calls that lie so far apart that
+/// each has a bucket of its own take more, some 150 bytes each.
 pub(super) const MOST: usize = 2 << 20;
 
 /// The calls that may not be handed over yet, since earlier ones may follow.

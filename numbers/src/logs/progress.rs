@@ -30,6 +30,11 @@ impl Progress {
         Self { bar, read: Arc::default() }
     }
 
+    /// No bar.
+    pub(super) fn none() -> Self {
+        Self { bar: ProgressBar::hidden(), read: Arc::default() }
+    }
+
     /// Shows how much has been read.
     pub(super) fn show(&self, lines: u64) {
         if self.bar.is_hidden() {

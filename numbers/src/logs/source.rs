@@ -1,4 +1,4 @@
-//! A log being read: its blocks are parsed side by side, ahead of whoever takes them.
+//! A log being read, block by block.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -27,8 +27,8 @@ const PACKED: [(&[u8], &str); 5] = [
 ];
 
 /// A log whose format is known.
-pub(super) struct Source {
-    blocks: Blocks<Box<dyn Read + Send>>,
+pub(super) struct Source<'r> {
+    blocks: Blocks<Box<dyn Read + Send + 'r>>,
     parser: Arc<Parser>,
     /// How many lines were taken as its header.
     pub(super) lines: u64,
@@ -37,16 +37,30 @@ pub(super) struct Source {
 /// What comes of a log, in order.
 #[derive(Debug)]
 pub(super) enum Piece {
-    /// A block, as soon as it is parsed.
-    Block(Receiver<Parsed>),
+    /// A block that is parsed.
+    Block(Parsed),
     /// It ended before its end.
     Damaged(String),
 }
 
-impl Source {
+impl<'r> Source<'r> {
     /// Opens a log and looks at its head; none if it is empty.
     pub(super) fn open(log: &Path, sniffer: &Sniffer<'_>, progress: &Progress) -> Result<Option<Self>, String> {
-        let mut blocks = Blocks::open(unpacked(log, progress)?);
+        let raw: Box<dyn Read + Send> = if log == Path::new("-") {
+            Box::new(io::stdin())
+        } else {
+            let file = File::open(log).map_err(|error| error.to_string())?;
+            if file.metadata().is_ok_and(|about| about.is_dir()) {
+                return Err("is a directory".to_owned());
+            }
+            Box::new(file)
+        };
+        Self::new(Counted::new(raw, progress), log, sniffer)
+    }
+
+    /// The same for what is open already.
+    pub(super) fn new(raw: impl Read + Send + 'r, log: &Path, sniffer: &Sniffer<'_>) -> Result<Option<Self>, String> {
+        let mut blocks = Blocks::open(unpacked(raw)?);
         if blocks.head().trim_ascii().is_empty() {
             return match blocks.damage() {
                 Some(error) => Err(error.to_string()),
@@ -58,35 +72,57 @@ impl Source {
         Ok(Some(Self { blocks, parser: Arc::new(sniffed.parser), lines: sniffed.lines }))
     }
 
-    /// Reads it to its end, or until nobody takes its pieces any more.
-    pub(super) fn pump(mut self, pool: &ThreadPool, pieces: &SyncSender<Piece>) {
+    /// Its pieces, parsed by whoever takes them.
+    pub(super) fn pieces(mut self) -> impl Iterator<Item = Piece> + 'r {
+        let mut ended = false;
+        std::iter::from_fn(move || match self.blocks.next() {
+            Some(block) => Some(Piece::Block(self.parser.parse(block))),
+            None if ended => None,
+            None => {
+                ended = true;
+                self.blocks.damage().map(|error| Piece::Damaged(error.to_string()))
+            }
+        })
+    }
+}
+
+/// A piece that may still be worked on.
+#[derive(Debug)]
+pub(super) enum Ahead {
+    Block(Receiver<Parsed>),
+    Damaged(String),
+}
+
+impl Ahead {
+    /// The piece, when it is there.
+    pub(super) fn wait(self) -> Option<Piece> {
+        match self {
+            Self::Block(parsed) => parsed.recv().ok().map(Piece::Block),
+            Self::Damaged(error) => Some(Piece::Damaged(error)),
+        }
+    }
+}
+
+impl Source<'_> {
+    /// Reads it to its end, or until nobody takes its pieces any more; they are parsed in the pool.
+    pub(super) fn pump(mut self, pool: &ThreadPool, pieces: &SyncSender<Ahead>) {
         while let Some(block) = self.blocks.next() {
             let (done, parsed) = sync_channel(1);
             let parser = Arc::clone(&self.parser);
             pool.spawn(move || drop(done.send(parser.parse(block))));
-            if pieces.send(Piece::Block(parsed)).is_err() {
+            if pieces.send(Ahead::Block(parsed)).is_err() {
                 return;
             }
         }
         if let Some(error) = self.blocks.damage() {
-            drop(pieces.send(Piece::Damaged(error.to_string())));
+            drop(pieces.send(Ahead::Damaged(error.to_string())));
         }
     }
 }
 
 /// The bytes of a log as they were before it was packed.
-fn unpacked(log: &Path, progress: &Progress) -> Result<Box<dyn Read + Send>, String> {
-    let raw: Box<dyn Read + Send> = if log == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        let file = File::open(log).map_err(|error| error.to_string())?;
-        let about = file.metadata().map_err(|error| error.to_string())?;
-        if about.is_dir() {
-            return Err("is a directory".to_owned());
-        }
-        Box::new(file)
-    };
-    let mut raw = BufReader::with_capacity(CHUNK, Counted::new(raw, progress));
+fn unpacked<'r>(raw: impl Read + Send + 'r) -> Result<Box<dyn Read + Send + 'r>, String> {
+    let mut raw = BufReader::with_capacity(CHUNK, raw);
     let start = raw.fill_buf().map_err(|error| error.to_string())?;
     if let Some((_, unpack)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Err(format!("is neither text nor gzip; {unpack} makes it text, and - reads that from standard input"));

@@ -1,6 +1,7 @@
 //! Logs as calls: formats, order, and what is wrong with lines.
 #![allow(clippy::unwrap_used)]
 
+mod any;
 mod faults;
 mod fields;
 mod order;
