@@ -1,10 +1,11 @@
-//! The operator's listener: what the targets are doing, and the four things that are done by hand.
+//! The operator's listener: what the targets are doing, and the few things that are done by hand.
 
 mod access;
 mod changes;
 mod drill;
 mod feed;
 mod page;
+mod shadow;
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -128,7 +129,7 @@ impl Admin {
             ["healthz" | "metrics" | "targets" | "transitions" | "changes" | "webhooks"] | ["targets", _] => {
                 method_not_allowed("GET, HEAD")
             }
-            ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill")] => {
+            ["targets", name, action @ ("force-open" | "disable" | "release" | "drill" | "end-drill" | "promote")] => {
                 if request.method() != Method::POST {
                     return method_not_allowed("POST");
                 }
@@ -138,6 +139,7 @@ impl Admin {
                 let query = request.uri().query();
                 let answer = match *action {
                     "drill" => drill::begin(shared, name, query),
+                    "promote" => shadow::promote(shared, name, query),
                     _ => act(shared, name, action),
                 };
                 let who = Who::new(request.headers(), peer, token);
@@ -181,6 +183,7 @@ fn one(shared: &Shared, name: &str) -> Answer {
             let mut all = described(shared, name, &snapshot);
             let story = shared.watch(name).map(|watch| watch.story()).unwrap_or_default();
             all["recent"] = story.recent.iter().map(told).collect();
+            all["shadows"] = shadow::all(shared, name);
             all["trip"] = story.trip.as_ref().map(told).into();
             json(StatusCode::OK, &all)
         }

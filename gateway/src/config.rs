@@ -39,6 +39,7 @@ pub use otlp::Otlp;
 use portcullis_numbers::policies::reader::{Field, Report, fields};
 pub use portcullis_numbers::policies::{ConfigError, ConfigErrors};
 use portcullis_numbers::policies::{TOP, read_toml};
+pub(crate) use print::over_others;
 pub use webhooks::Webhook;
 
 use crate::hidden::Hidden;
@@ -140,6 +141,8 @@ pub struct Target {
     pub stream: bool,
     /// When calls to it are admitted.
     pub policy: Policy,
+    /// Candidates for that policy by name, which are told of its calls and decide none.
+    pub shadows: Vec<(String, Policy)>,
     /// What a whole call is: its deadline, attempts and fallback. A deadline that is set bounds the answer's body, too, unless that is a stream.
     pub call: CallPolicy,
 }

@@ -42,6 +42,7 @@ mod reply;
 mod route;
 pub mod serve;
 mod server;
+mod shadows;
 mod shared;
 mod stack;
 mod story;

@@ -3,6 +3,7 @@
 //! The library's collector bounds the labels, and everything is read at the scrape: requests pay nothing. The text is written here, and not by
 //! `prometheus-client`, which writes OpenMetrics only and wants each series kept, or its labels copied by each scrape; promtool reads it in CI.
 
+mod shadows;
 mod text;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,6 +104,8 @@ pub(crate) fn page(shared: &Arc<Shared>) -> String {
             page.series(&Series::new(DRILL, &[]), label, left.as_secs_f64());
         }
     }
+    let named = rows.iter().zip(&labels).filter_map(|(row, label)| Some((row.key.as_ref()?.as_str(), label.as_str())));
+    shadows::write(&mut page, shared.engine(), named);
     process(&mut page, shared, metrics.started);
     page.into_text()
 }

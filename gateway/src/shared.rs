@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use portcullis::call::{CallCounts, CallPolicy, Caller};
-use portcullis::{Engine, ObserverGuard, Transition};
+use portcullis::{Engine, ObserverGuard, Policy, Transition};
 use portcullis_numbers::routes::Routes;
 
 use crate::admin::Drills;
@@ -17,6 +17,7 @@ use crate::client::Clients;
 use crate::config::{Config, Route, Target};
 use crate::hidden::Hidden;
 use crate::metrics::Metrics;
+use crate::shadows;
 use crate::stack::{Admission, Asks, Stack};
 use crate::upstream::Upstream;
 use crate::watch::{Watch, Watches};
@@ -99,6 +100,9 @@ impl Shared {
     /// Puts another configuration in force. Targets keep their state; calls in flight go on.
     pub(crate) fn apply(&self, config: &Config) -> Result<(), BoxError> {
         let live = Live::new(config, &self.lasting)?;
+        for gone in self.live().targets.keys().filter(|name| !live.has_target(name)) {
+            shadows::apply(self.engine(), gone, &[])?;
+        }
         self.cap.set_limit(config.max_concurrent);
         self.metrics.set_max_targets(config.metrics_targets);
         self.live.store(Arc::new(live));
@@ -152,6 +156,11 @@ impl Shared {
 /// Far more than a file holds, so that reloads with other names go on for long; each costs a few hundred bytes.
 const MAX_TARGETS: usize = 100_000;
 
+/// All that may come to be in force for a target.
+fn policies(target: &Target) -> impl Iterator<Item = &Policy> {
+    std::iter::once(&target.policy).chain(target.shadows.iter().map(|(_, policy)| policy))
+}
+
 impl Lasting {
     fn admission(&self, route: &Route, target: &Target, upstream: &Upstream) -> Admission {
         let watch = self.watches.of(&target.name);
@@ -164,7 +173,8 @@ impl Lasting {
             asks: Asks {
                 priority: route.priority,
                 heeds_header: route.priority_header,
-                may_wait: target.policy.max_waiting() > 0,
+                // Also where a shadow would, which may be promoted.
+                may_wait: policies(target).any(|policy| policy.max_waiting() > 0),
             },
         }
     }
@@ -185,6 +195,7 @@ impl Live {
             // Before the engine has it, so that no transition is missed.
             lasting.watches.of(&target.name);
             lasting.engine.set_policy(target.name.as_str(), target.policy.clone())?;
+            shadows::apply(&lasting.engine, &target.name, &target.shadows)?;
             let policy = whole::in_force(&target.call, target.deadline().is_some());
             lasting.caller.set_policy(target.name.clone(), policy)?;
             let client = lasting.clients.within(target.connect_timeout);

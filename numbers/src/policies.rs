@@ -20,6 +20,7 @@ pub mod call;
 mod error;
 mod policy;
 pub mod reader;
+mod shadow;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +36,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use error::{ConfigError, ConfigErrors};
 use reader::{Field, Report, fields, join};
+pub use shadow::read_shadows;
 
 /// The keys at the top of a gateway's configuration.
 pub const TOP: &[&str] = &[
@@ -54,7 +56,7 @@ pub const TOP: &[&str] = &[
 ];
 
 /// What the gateway itself reads from a target's table; the rest is its policy, and that of its calls.
-pub(crate) const OWN: &[&str] = &["upstream", "connect_timeout", "timeout", "stream"];
+pub(crate) const OWN: &[&str] = &["upstream", "connect_timeout", "timeout", "stream", "shadow"];
 
 /// How long an attempt may take.
 pub const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(1);
@@ -175,7 +177,7 @@ pub fn read_terms(
     defaults: &DeTable<'_>,
     timeout: Duration,
 ) -> Option<(Policy, CallPolicy)> {
-    let policy = policy::read(report, target, own, defaults, timeout);
+    let policy = policy::read(report, target, own, (defaults, "defaults"), timeout);
     let call = call::read(report, target, own, defaults, timeout);
     let (policy, call) = (policy?, call?);
     if let Err(error) = call.check_with(&policy) {

@@ -14,7 +14,10 @@ fn errors(text: &str) -> Vec<ConfigError> {
 
 #[test]
 fn a_gateways_configuration_is_a_policy_file() {
-    let policies = read(include_str!("../../gateway/portcullis.example.toml"));
+    let policies = read(&format!(
+        "{}\n[target.claims.shadow.strict]\nfailures = 3",
+        include_str!("../../gateway/portcullis.example.toml")
+    ));
     assert_eq!(policies.targets().map(|(name, _)| name).collect::<Vec<_>>(), ["claims", "core-banking"]);
     let claims = policies.of("claims").unwrap();
     assert_eq!((claims.policy.max_in_flight(), claims.timeout), (64, Some(Duration::from_millis(250))));

@@ -65,7 +65,9 @@
 //! The gateway adds `portcullis_latency_seconds`, from the admission of an attempt to the head of its answer or to its timeout, so that neither a slow client
 //! nor a stream is held against the target; refused connections and attempts that their caller left have none.
 //! `portcullis_attempt_failures_total` says by `reason` why attempts had no answer, `portcullis_drill_remaining_seconds` is above 0 while a drill
-//! is on. Of the process there are `portcullis_requests_in_flight` and `portcullis_max_concurrent`,
+//! is on. Where targets have [shadows](crate::docs::shadows), `portcullis_shadow_asked_total`, `_refused_total` (by `reason`), `_refused_but_succeeded_total`,
+//! `_failures_avoided_total`, `_trips_total`, `_in_flight` and `_state` say by `target` and `shadow` what each would have done; they begin at 0 again with another
+//! policy. Of the process there are `portcullis_requests_in_flight` and `portcullis_max_concurrent`,
 //! `portcullis_requests_refused_total`, `portcullis_build_info` and `process_start_time_seconds`.
 //!
 //! # Bounds

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use portcullis::Priority;
+use portcullis::{Policy, Priority};
 use portcullis_numbers::policies::call;
 use portcullis_numbers::policies::reader::join;
 use toml::Value;
@@ -104,16 +104,29 @@ impl fmt::Display for Target {
         }
         writeln!(f, "timeout = {}", duration(self.timeout))?;
         writeln!(f, "stream = {}", self.stream)?;
-        let policy = toml::Table::try_from(&self.policy).map_err(|_| fmt::Error)?;
-        for (key, value) in &policy {
-            writeln!(f, "{key} = {value}")?;
-        }
+        f.write_str(&lines(&toml::Table::try_from(&self.policy).map_err(|_| fmt::Error)?))?;
         let call = toml::Table::try_from(&self.call).map_err(|_| fmt::Error)?;
         for (key, value) in call.iter().filter(|(key, _)| *key != "timeout") {
             writeln!(f, "{} = {value}", call::name_here(key))?;
         }
+        let shadows = join(&join("target", &self.name), "shadow");
+        for (name, policy) in &self.shadows {
+            writeln!(f, "\n[{}]", join(&shadows, name))?;
+            f.write_str(&over_others(policy)?)?;
+        }
         Ok(())
     }
+}
+
+/// The fields of a policy, a line each, where others stand in for those that aren't there: one that means none has to be said.
+pub(crate) fn over_others(policy: &Policy) -> Result<String, fmt::Error> {
+    let mut fields = toml::Table::try_from(policy).map_err(|_| fmt::Error)?;
+    fields.entry("adaptive").or_insert_with(|| Value::from("none"));
+    Ok(lines(&fields))
+}
+
+fn lines(fields: &toml::Table) -> String {
+    fields.iter().map(|(key, value)| format!("{key} = {value}\n")).collect()
 }
 
 fn text(value: &impl ToString) -> Value {

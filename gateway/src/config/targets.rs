@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Uri;
 use http::uri::Authority;
 use portcullis_numbers::policies::reader::{Field, Report, join};
-use portcullis_numbers::policies::{TIMEOUT, check_fields, read_terms};
+use portcullis_numbers::policies::{TIMEOUT, check_fields, read_shadows, read_terms};
 use toml::de::DeTable;
 
 use super::Target;
@@ -74,6 +74,7 @@ fn one(
     let connect_timeout = connect_timeout(report, get("connect_timeout"), default("connect_timeout"), timeout);
     let terms = read_terms(report, whole, table, defaults, timeout);
     let (policy, call) = terms?;
+    let shadows = read_shadows(report, whole, table, defaults, (timeout, &call));
     Some(Target {
         name: name.to_owned(),
         upstream,
@@ -81,6 +82,7 @@ fn one(
         timeout,
         stream: stream.unwrap_or(false),
         policy,
+        shadows,
         call,
     })
 }
@@ -109,7 +111,7 @@ fn check_defaults(report: &mut Report<'_>, defaults: &DeTable<'_>) {
     if let Some(field) = get("stream") {
         field.flag(report);
     }
-    if let Some(field) = get("upstream") {
+    for field in ["upstream", "shadow"].into_iter().filter_map(get) {
         report.add(&field.span, field.name.clone(), "belongs to a target: must be under [target.NAME]");
     }
     check_fields(report, "defaults", defaults);

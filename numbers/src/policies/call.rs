@@ -75,7 +75,7 @@ pub(super) fn read(
 ) -> Option<CallPolicy> {
     let own = check_keys(report, &target.name, own);
     let defaults = check_keys(&mut Report::new(""), "defaults", defaults);
-    built(report, target, &own, defaults, |merged| {
+    built(report, target, &own, (defaults, "defaults"), |merged| {
         let builder = builder(merged).map_err(|error| unread(&error))?;
         builder.timeout(timeout).build().map_err(|error| here(&error))
     })

@@ -74,18 +74,18 @@ pub(super) fn refuse(report: &mut Report<'_>, field: &Field<'_>, error: &str, al
     }
 }
 
-/// Merges the fields and builds the policy.
+/// Merges the fields and builds the policy, with what is set `from` elsewhere.
 pub(super) fn read(
     report: &mut Report<'_>,
     target: &Field<'_>,
     own: &DeTable<'_>,
-    defaults: &DeTable<'_>,
+    (defaults, from): (&DeTable<'_>, &str),
     timeout: Duration,
 ) -> Option<Policy> {
     let own = check_keys(report, &target.name, own);
     // The defaults are reported once, where they stand, not with every target.
     let defaults = check_keys(&mut Report::new(""), "defaults", defaults);
-    built(report, target, &own, defaults, |merged| {
+    built(report, target, &own, (defaults, from), |merged| {
         let builder = builder(merged.clone()).map_err(|error| unread(&error))?;
         let policy = builder.build().map_err(|error| refused(&error))?;
         outlasting(policy, timeout, merged.contains_key(LEASE))
@@ -108,7 +108,7 @@ pub(super) fn built<'d, T>(
     report: &mut Report<'_>,
     target: &Field<'_>,
     own: &DeTable<'d>,
-    mut merged: DeTable<'d>,
+    (mut merged, from): (DeTable<'d>, &str),
     build: impl Fn(&DeTable<'d>) -> Result<T, (String, String)>,
 ) -> Option<T> {
     for (key, value) in own {
@@ -125,7 +125,7 @@ pub(super) fn built<'d, T>(
         // A part of a field, such as `window.calls`, is reported under its name and left out with the whole.
         let (key, part) = field.split_once('.').map_or((field.as_str(), None), |(key, part)| (key, Some(part)));
         let inherited = !own.contains_key(key) && merged.contains_key(key);
-        let from = if inherited { " (set in defaults)" } else { "" };
+        let from = if inherited { format!(" (set in {from})") } else { String::new() };
         let culprit = merged.remove(key);
         let whole = culprit.as_ref().map_or(target.span.clone(), Spanned::span);
         let inner = culprit.as_ref().and_then(|value| value.get_ref().get(part?));
