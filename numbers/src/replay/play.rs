@@ -96,8 +96,13 @@ impl Replay {
     /// Plays to the end: all that is in flight is settled.
     pub(super) fn settle_all(&mut self) {
         self.play();
-        let end = self.end;
-        self.candidates.par_iter_mut().for_each(|candidate| candidate.finish(end));
+        let (end, scale) = (self.end, self.scale.fit(self.first, self.end, self.facts.len()));
+        self.facts.iter_mut().for_each(|fact| fact.series.widen(self.scale, scale));
+        self.candidates.par_iter_mut().for_each(|candidate| {
+            candidate.widen(scale);
+            candidate.finish(end);
+        });
+        self.scale = scale;
     }
 
     /// A target of a policy's engine as it is once all calls taken so far are played; none if the policy has nothing for it.

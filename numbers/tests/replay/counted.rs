@@ -206,6 +206,14 @@ fn a_log_of_years_still_plays() {
 }
 
 #[test]
+fn buckets_reach_to_the_end_of_the_last_call() {
+    let month = 30 * 86_400_000;
+    let report = played(FIVE, &[call(0, 0, 10, Success), call(0, 5, month, Success), call(0, 20, 10, Success)]);
+    assert!((report.log.to_ms - report.log.from_ms) / report.log.bucket_ms < 300, "{}", report.log.bucket_ms);
+    assert_eq!((report.targets[0].series.len(), report.targets[0].series[0].calls), (1, 3));
+}
+
+#[test]
 fn policies_side_by_side_are_named_in_their_order() {
     let two = vec![("one".to_owned(), policies(FIVE)), ("two".to_owned(), policies(""))];
     let mut replay = portcullis_numbers::replay::Replay::new(two);
