@@ -11,6 +11,8 @@ use tokio::net::TcpListener;
 
 use crate::admin::Admin;
 use crate::config::{Config, Otlp};
+#[cfg(feature = "otlp")]
+use crate::otlp::MetricsExporter;
 use crate::proxy::Proxy;
 use crate::server::{Limits, Server};
 use crate::shared::Shared;
@@ -27,6 +29,8 @@ pub struct Gateway {
     // As configured; a reload can't change these.
     listeners: (SocketAddr, Option<SocketAddr>, Limits),
     otlp: Option<Otlp>,
+    #[cfg(feature = "otlp")]
+    metrics: Option<MetricsExporter>,
     grace: Duration,
 }
 
@@ -53,7 +57,18 @@ impl Gateway {
             None => None,
         };
         let listeners = (config.listen, config.admin, limits);
-        Ok(Self { shared, proxy, admin, listeners, otlp: config.otlp, grace: config.shutdown_timeout })
+        #[cfg(feature = "otlp")]
+        let metrics = config.otlp.as_ref().filter(|otlp| otlp.metrics);
+        Ok(Self {
+            #[cfg(feature = "otlp")]
+            metrics: metrics.map(|otlp| MetricsExporter::start(otlp, Arc::downgrade(&shared))),
+            shared,
+            proxy,
+            admin,
+            listeners,
+            otlp: config.otlp,
+            grace: config.shutdown_timeout,
+        })
     }
 
     /// Where requests come in.
@@ -115,7 +130,13 @@ impl Gateway {
     pub async fn shutdown(self) -> usize {
         self.shared.start_draining();
         let cut = self.proxy.shutdown(self.grace).await;
-        self.shared.webhooks().shutdown().await;
+        let metrics = async {
+            #[cfg(feature = "otlp")]
+            if let Some(metrics) = self.metrics {
+                metrics.shutdown().await;
+            }
+        };
+        tokio::join!(metrics, self.shared.webhooks().shutdown());
         if let Some(admin) = self.admin {
             admin.shutdown(ADMIN_GRACE).await;
         }

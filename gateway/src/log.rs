@@ -28,7 +28,7 @@ impl Log {
         let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
         let color = io::stderr().is_terminal();
         #[cfg(feature = "otlp")]
-        if let Some(otlp) = &config.otlp {
+        if let Some(otlp) = config.otlp.as_ref().filter(|otlp| otlp.traces) {
             let exporter = crate::otlp::Exporter::start(otlp).map_err(io::Error::other)?;
             let lines = tracing_subscriber::fmt::layer().with_ansi(color).with_writer(io::stderr);
             // Each with a filter of its own: what is exported isn't what is logged.

@@ -1,9 +1,11 @@
-//! What an OpenTelemetry collector is told: spans, in batches, from a thread of their own.
+//! What an OpenTelemetry collector is told: spans, in batches, from a thread of their own; and [`metrics`].
 //!
 //! No request ever waits for the collector. Spans wait in a queue of 2,048 (`OTEL_BSP_MAX_QUEUE_SIZE`); what doesn't fit is lost, and so is a batch
 //! that the collector doesn't take within 10 s (`OTEL_EXPORTER_OTLP_TIMEOUT`). What is lost is counted, and said in the log at most once a minute.
 
 mod client;
+mod metrics;
+mod page;
 mod tally;
 
 use std::sync::Arc;
@@ -20,10 +22,13 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::Otlp;
 use client::Client;
+pub(crate) use metrics::MetricsExporter;
 use tally::{Counted, Lost, Tally};
 
 /// The longest wait for the collector at the end of the process.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// Between two words about the same trouble.
+const QUIET: Duration = Duration::from_mins(1);
 /// What isn't said otherwise: `OTEL_SERVICE_NAME`, or `service.name` in `OTEL_RESOURCE_ATTRIBUTES`.
 const NAME: &str = "portcullis";
 
@@ -41,7 +46,7 @@ impl Exporter {
     ///
     /// The environment asks for what isn't there, such as another compression than none.
     pub(crate) fn start(otlp: &Otlp) -> Result<Self, ExporterBuildError> {
-        let mut exporter = SpanExporter::builder().with_http().with_http_client(Client::new());
+        let mut exporter = SpanExporter::builder().with_http().with_http_client(Client::new("TRACES"));
         if let Some(endpoint) = &otlp.endpoint {
             exporter = exporter.with_endpoint(format!("{endpoint}/v1/traces"));
         }

@@ -85,7 +85,8 @@ fn what_is_wrong_about_a_collector_is_told_with_its_line() {
     {
         only(&with(&format!("endpoint = \"{endpoint}\"")), 1, "otlp.endpoint", &["http:// URL"]);
     }
-    only(&with("logs = true"), 1, "otlp.logs", &["one of endpoint"]);
+    only(&with("traces = \"yes\""), 1, "otlp.traces", &["true or false"]);
+    only(&with("logs = true"), 1, "otlp.logs", &["endpoint, traces, metrics"]);
     let config: Config = with("endpoint = \"http://127.0.0.1:4318/\"").parse().unwrap();
     assert_eq!(config.otlp.as_ref().unwrap().endpoint.as_deref(), Some("http://127.0.0.1:4318"));
     assert_eq!(config.to_string().parse::<Config>().unwrap(), config);

@@ -11,9 +11,13 @@ use std::sync::{Arc, Mutex};
 use common::process::Process;
 use common::{Answering, Raw, answer, client, field, nobody, request, scripted, send, until};
 use http::Method;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
+use opentelemetry_proto::tonic::metrics::v1::{Metric, NumberDataPoint};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 
@@ -27,14 +31,16 @@ struct Collector {
     address: SocketAddr,
     spans: Arc<Mutex<Vec<Span>>>,
     services: Arc<Mutex<Vec<String>>>,
+    metrics: Arc<Mutex<Vec<Metric>>>,
 }
 
 impl Collector {
     async fn start() -> Self {
         let (spans, services) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
-        let (all, names) = (Arc::clone(&spans), Arc::clone(&services));
+        let metrics = Arc::new(Mutex::new(Vec::new()));
+        let (all, names, measured) = (Arc::clone(&spans), Arc::clone(&services), Arc::clone(&metrics));
         let address = scripted(move |mut raw| {
-            let (all, names) = (Arc::clone(&all), Arc::clone(&names));
+            let (all, names, measured) = (Arc::clone(&all), Arc::clone(&names), Arc::clone(&measured));
             async move {
                 while let Some(head) = raw.next_head().await {
                     let body = body(&mut raw, &head).await;
@@ -47,13 +53,22 @@ impl Collector {
                             all.lock().unwrap().extend(spans);
                         }
                     }
+                    if head.starts_with("POST /v1/metrics ") {
+                        assert_eq!(field(&head, "api-key"), Some("a key"));
+                        let mut export = ExportMetricsServiceRequest::decode(&*body).unwrap();
+                        let resource = export.resource_metrics.remove(0);
+                        let attributes = resource.resource.unwrap().attributes;
+                        names.lock().unwrap().push(text(&attributes)["service.name"].clone());
+                        *measured.lock().unwrap() =
+                            resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics).collect();
+                    }
                     raw.send("HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n")
                         .await;
                 }
             }
         })
         .await;
-        Self { address, spans, services }
+        Self { address, spans, services, metrics }
     }
 
     /// The spans of a name, once there are that many.
@@ -89,7 +104,7 @@ fn config(collector: SocketAddr, upstream: SocketAddr, lines: &str) -> String {
     let target = common::single(upstream, lines);
     format!(
         "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n\
-         [otlp]\nendpoint = \"http://{collector}\"\n{target}"
+         [otlp]\nendpoint = \"http://{collector}\"\nmetrics = false\n{target}"
     )
 }
 
@@ -242,4 +257,88 @@ async fn a_collector_that_never_answers_delays_neither_requests_nor_the_end() {
     assert!(gateway.ended().await.success());
     gateway.logged("spans were lost", 1).await;
     assert!(gateway.log().contains("ended=40 sent=0"), "{}", gateway.log());
+}
+
+/// The value of a series of a metric, if it is there.
+fn value(metrics: &[Metric], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let points: &[NumberDataPoint] = match metrics.iter().find(|metric| metric.name == name)?.data.as_ref()? {
+        Data::Sum(sum) => &sum.data_points,
+        Data::Gauge(gauge) => &gauge.data_points,
+        _ => return None,
+    };
+    let is_it = |point: &&NumberDataPoint| {
+        let told = text(&point.attributes);
+        labels.iter().all(|&(label, value)| told.get(label).is_some_and(|told| told == value))
+    };
+    match points.iter().find(is_it)?.value? {
+        Number::AsDouble(value) => Some(value),
+        Number::AsInt(value) => Some(value as f64),
+    }
+}
+
+#[tokio::test]
+async fn the_series_of_the_metrics_page_are_exported_and_a_last_time_at_the_end() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("500 Broken", "", "x")).await;
+    let policy = "consecutive_failures = 2\nopen_wait = \"60s\"\nopen_wait_max = \"60s\"\nmax_in_flight = 3";
+    let text_of = config(collector.address, upstream.address, policy).replace("metrics = false", "traces = false");
+    let environment = [("OTEL_METRIC_EXPORT_INTERVAL", "100"), ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20key")];
+    let mut gateway = Process::start_in(&environment, "otlp-metrics", &text_of).await;
+    for _ in 0..5 {
+        ask(&gateway, &[("traceparent", &caller("01"))]).await;
+    }
+    let is = |name: &str, labels: &[(&str, &str)], wanted: f64| {
+        let told = value(&collector.metrics.lock().unwrap(), name, &[labels, &[("target", "t")]].concat());
+        told.is_some_and(|told| told == wanted)
+    };
+    until("it is told", async || is("portcullis_refusals_total", &[("reason", "open")], 3.0)).await;
+    assert!(is("portcullis_limit", &[], 3.0) && is("portcullis_target_state", &[("state", "OPEN")], 1.0));
+    // Under the names that Prometheus sees.
+    let page = String::from_utf8(common::get(gateway.admin, "/metrics").await.body.to_vec()).unwrap();
+    let names: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let told: Vec<String> = collector.metrics.lock().unwrap().iter().map(|metric| metric.name.clone()).collect();
+    assert_eq!(told, names);
+    assert!(names.len() > 20, "{names:?}");
+    let metrics = collector.metrics.lock().unwrap().clone();
+    let latency = metrics.iter().find(|metric| metric.name == "portcullis_latency_seconds").unwrap();
+    let Some(Data::Histogram(latency)) = &latency.data else { panic!("{latency:?}") };
+    assert_eq!(latency.data_points[0].count, 2);
+    assert_eq!(latency.data_points[0].bucket_counts.iter().sum::<u64>(), 2);
+    assert_eq!(latency.data_points[0].explicit_bounds.len() + 1, latency.data_points[0].bucket_counts.len());
+    assert!(collector.spans.lock().unwrap().is_empty());
+    // Nobody exports spans, so the trace is passed on as it came.
+    assert!(upstream.heads().iter().all(|head| field(head, "traceparent") == Some(&caller("01"))));
+
+    gateway.signal("TERM").await;
+    assert!(gateway.ended().await.success());
+}
+
+#[tokio::test]
+async fn what_was_counted_at_last_is_exported_before_the_end() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
+    let text_of = config(collector.address, upstream.address, "").replace("metrics = false", "");
+    let environment = [("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20key")];
+    let mut gateway = Process::start_in(&environment, "otlp-last", &text_of).await;
+    ask(&gateway, &[]).await;
+    gateway.signal("TERM").await;
+    assert!(gateway.ended().await.success());
+    let told = value(&collector.metrics.lock().unwrap(), "portcullis_admitted_total", &[("target", "t")]);
+    assert_eq!(told, Some(1.0));
+    // The spans as well, long before their batch was due.
+    assert_eq!(collector.named("GET t", 1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_collector_that_takes_no_metrics_is_said_once_and_delays_no_end() {
+    let hung = scripted(|mut raw| async move { drop(raw.read_all().await) }).await;
+    let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
+    let text_of = config(hung, upstream.address, "").replace("metrics = false", "traces = false");
+    let environment = [("OTEL_METRIC_EXPORT_INTERVAL", "10"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "50")];
+    let mut gateway = Process::start_in(&environment, "otlp-deaf", &text_of).await;
+    gateway.logged("the collector doesn't take metrics", 1).await;
+    assert_eq!(ask(&gateway, &[]).await.status, 200);
+    gateway.signal("TERM").await;
+    assert!(gateway.ended().await.success());
+    assert_eq!(gateway.log().matches("the collector doesn't take metrics").count(), 1, "{}", gateway.log());
 }

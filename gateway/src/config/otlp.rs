@@ -3,7 +3,7 @@
 use http::Uri;
 use portcullis_numbers::policies::reader::{Field, Report, fields};
 
-const KEYS: &[&str] = &["endpoint"];
+const KEYS: &[&str] = &["endpoint", "traces", "metrics"];
 const ENDPOINT: &str = "an http:// URL of a collector, such as \"http://127.0.0.1:4318\"";
 
 /// What is told to an OpenTelemetry collector, over OTLP. Needs a gateway built with the feature `otlp`.
@@ -11,6 +11,10 @@ const ENDPOINT: &str = "an http:// URL of a collector, such as \"http://127.0.0.
 pub struct Otlp {
     /// The collector, without `/v1/traces`; what the environment says (`OTEL_EXPORTER_OTLP_ENDPOINT`) if none.
     pub endpoint: Option<String>,
+    /// Whether it gets spans.
+    pub traces: bool,
+    /// Whether it gets the series of `/metrics`.
+    pub metrics: bool,
 }
 
 pub(super) fn read(report: &mut Report<'_>, field: &Field<'_>) -> Option<Otlp> {
@@ -24,7 +28,9 @@ pub(super) fn read(report: &mut Report<'_>, field: &Field<'_>) -> Option<Otlp> {
         Some(field) => Some(endpoint(report, &field)?),
         None => None,
     };
-    Some(Otlp { endpoint })
+    let flag = |report: &mut Report<'_>, key| get(key).map_or(Some(true), |field| field.flag(report));
+    let (traces, metrics) = (flag(report, "traces"), flag(report, "metrics"));
+    Some(Otlp { endpoint, traces: traces?, metrics: metrics? })
 }
 
 fn endpoint(report: &mut Report<'_>, field: &Field<'_>) -> Option<String> {

@@ -47,7 +47,8 @@ impl fmt::Display for Otlp {
         if let Some(endpoint) = &self.endpoint {
             writeln!(f, "endpoint = {}", text(endpoint))?;
         }
-        Ok(())
+        writeln!(f, "traces = {}", self.traces)?;
+        writeln!(f, "metrics = {}", self.metrics)
     }
 }
 

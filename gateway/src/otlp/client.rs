@@ -23,10 +23,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client on the runtime that this is called from.
-    pub(super) fn new() -> Self {
-        let timeout = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"].into_iter();
-        let timeout = timeout.filter_map(|name| std::env::var(name).ok()?.parse().ok()).next();
+    /// A client on the runtime that this is called from, for a signal as variables name it.
+    pub(super) fn new(signal: &str) -> Self {
+        let own = format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT");
+        let names = [own.as_str(), "OTEL_EXPORTER_OTLP_TIMEOUT"].into_iter();
+        let timeout = names.filter_map(|name| std::env::var(name).ok()?.parse().ok()).next();
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(4))

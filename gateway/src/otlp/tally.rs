@@ -11,8 +11,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, Span, SpanData, SpanExporter, SpanProcessor};
 use tokio::time::Instant;
 
-/// Between two words about the same trouble.
-const QUIET: Duration = Duration::from_mins(1);
+use super::QUIET;
 
 /// Counts spans on their way.
 #[derive(Debug, Default)]
