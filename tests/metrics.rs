@@ -195,3 +195,33 @@ fn metrics_that_are_summed_up_count_transitions_of_targets_that_are_gone() {
     assert_eq!(bench.engine.snapshot(T).map(|snapshot| snapshot.state), None);
     assert_eq!(opened(&mut collector), 2);
 }
+
+#[cfg(feature = "call")]
+#[test]
+fn metrics_of_whole_calls_tell_what_became_of_them() {
+    use portcullis::call::{Backup, CallPolicy, Caller, ThreadSleep, Verdict};
+
+    let bench = Bench::new(textbook());
+    let engine = std::sync::Arc::new(bench.engine);
+    let policy = CallPolicy::builder().timeout(ms(200)).attempts(2).backoff(ms(1)).build();
+    let caller = Caller::builder(std::sync::Arc::clone(&engine)).policy(policy.expect("it builds")).build();
+    let caller = caller.expect("they fit together");
+    let mut page = Page::of(&engine);
+    let judge = |result: &Result<u8, ()>| if result.is_ok() { Verdict::success() } else { Verdict::failure() };
+    let call = caller.to(T).idempotent(true);
+    let answer = call.run_blocking_or(Backup::value(7), judge, &ThreadSleep, |_| Err(()));
+    assert_eq!(*answer.expect("the fallback answers"), 7);
+    metrics::with_local_recorder(&page.recorder, || page.publisher.publish_calls(&caller));
+    let shown = page.recorder.handle().render();
+    assert_shows(
+        &shown,
+        &[
+            ("portcullis_whole_calls_total{target=\"core-banking\"}", 1.0),
+            ("portcullis_whole_calls_failed_total{target=\"core-banking\"}", 1.0),
+            ("portcullis_attempts_total{target=\"core-banking\"}", 2.0),
+            ("portcullis_retries_total{target=\"core-banking\"}", 1.0),
+            ("portcullis_fallbacks_total{target=\"core-banking\",kind=\"value\"}", 1.0),
+            ("portcullis_calls_total{target=\"core-banking\",outcome=\"failure\"}", 2.0),
+        ],
+    );
+}
