@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use portcullis_numbers::logs::{self, Call, Format, Input, Summary};
 
 /// What is read in one way.
-type Outcome = Result<(Vec<Call>, Summary), String>;
+type Reading = Result<(Vec<Call>, Summary), String>;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, log)) = bytes.split_first() else { return };
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     input.max_targets = 4;
 
     let whole = read(log, &input);
-    match (&whole, read(Drop(log), &input)) {
+    match (&whole, read(Dripping(log), &input)) {
         (Ok((calls, summary)), Ok((dripped, other))) => {
             assert_eq!((calls, summary.lines, &summary.bad), (&dripped, other.lines, &other.bad));
             checked(calls, summary, log);
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn read(log: impl Read + Send, input: &Input) -> Outcome {
+fn read(log: impl Read + Send, input: &Input) -> Reading {
     let mut calls = Vec::new();
     match logs::read_from(log, Path::new("log"), input, |call, _| calls.push(*call)) {
         Ok(summary) => Ok((calls, summary)),
@@ -54,9 +54,9 @@ fn checked(calls: &[Call], summary: &Summary, log: &[u8]) {
 }
 
 /// Bytes that come three at a time.
-struct Drop<'a>(&'a [u8]);
+struct Dripping<'a>(&'a [u8]);
 
-impl Read for Drop<'_> {
+impl Read for Dripping<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let few = into.len().min(3);
         self.0.read(&mut into[..few])

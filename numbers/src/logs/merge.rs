@@ -24,7 +24,7 @@ pub(super) struct Log<'l> {
     pieces: Box<dyn Iterator<Item = Piece> + 'l>,
     /// The latest start that was met in it, save for leaps.
     reached: u64,
-    /// A start that is further ahead than calls may be out of order, and not confirmed by the next one.
+    /// A start that is further ahead than calls may be out of order, and not confirmed by another one yet.
     leap: Option<u64>,
 }
 
@@ -34,20 +34,21 @@ impl<'l> Log<'l> {
         Self { log, lines, pieces: Box::new(pieces), reached: 0, leap: None }
     }
 
-    /// Notes a start. One wrong time far in the future must not make all that follows it late, so time leaps only with two calls in a row.
+    /// Notes a start. One wrong time far in the future must not make all that follows it late, so time leaps only with two calls in a row, and
+    /// no further than the earlier of them.
     fn reach(&mut self, start: u64, window: u64) {
-        if start > self.reached.saturating_add(window) {
-            match self.leap.replace(start) {
-                Some(other) if other.abs_diff(start) <= window => self.reached = start.max(other),
-                _ => return,
-            }
-        } else {
+        let is_leap = |start: u64, from: u64| start > from.saturating_add(window);
+        if !is_leap(start, self.reached) {
             self.reached = self.reached.max(start);
+            self.leap = None;
+        } else if let Some(other) = self.leap.replace(start) {
+            let (near, far) = (start.min(other), start.max(other));
+            (self.reached, self.leap) = if is_leap(far, near) { (near, Some(far)) } else { (far, None) };
         }
-        self.leap = None;
     }
 }
 
+/// Several logs on their way to be one.
 pub(super) struct Merge<'i, F> {
     names: &'i [PathBuf],
     progress: &'i Progress,

@@ -57,3 +57,13 @@ fn a_log_that_was_idle_goes_on() {
         .unwrap();
     assert_eq!(read.calls.len(), 5);
 }
+
+#[test]
+fn rare_calls_are_handed_over_as_they_come() {
+    let lines: String = (1..=20_000_u64).map(|n| format!("{},a,1,200\n", n * 100)).collect();
+    let mut logs = Logs::of(format!("{HEADER}{lines}"));
+    logs.input.reorder = Duration::from_secs(5);
+    let read = logs.read().unwrap();
+    assert_eq!((read.calls.len(), read.summary.bad.len()), (20_000, 0));
+    assert!(read.summary.held < 20_000, "{}", read.summary.held);
+}
