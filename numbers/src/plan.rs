@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::derive::timeout::CALLS;
 use crate::derive::{Aims, Derived, derive};
 use crate::logs::{self, Input};
 use crate::observe::{Observed, Observer};
@@ -35,6 +36,13 @@ pub struct Args {
 struct Planned {
     seen: Observed,
     derived: Derived,
+}
+
+impl Planned {
+    /// Whether its latencies are known well enough for others to share what follows.
+    fn is_known(&self) -> bool {
+        self.seen.calm.latency.weight() >= CALLS && self.derived.value("timeout").is_some()
+    }
 }
 
 /// Writes the policy of the targets that were seen; the same bytes for the same calls.

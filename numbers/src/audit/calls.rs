@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Finding, Severity, Subject};
 use crate::derive::timeout::{CALLS, CUT};
 use crate::derive::{Value, say};
+use crate::formulas::wilson;
 
 /// So many times p99 and more waits for nothing, if it's also so many times what would be derived.
 const LONG: (u32, u32) = (8, 3);
@@ -34,7 +35,9 @@ fn timeout_fits(subject: &Subject<'_>, timeout: Duration) -> Option<Finding> {
         return Some(subject.better(Severity::Warning, FIELD, shown(timeout), evidence, &[FIELD]));
     }
     let cut = calm.cut(timeout);
-    if cut < CUT {
+    let calls = calm.latency.weight();
+    // Of few calls one more or less is nothing yet.
+    if wilson((cut * calls as f64).round() as u64, calls, 0.95).low < CUT {
         return None;
     }
     let evidence = format!("it cuts {} of {good} good calls", say::share(cut));

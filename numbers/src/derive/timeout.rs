@@ -10,7 +10,9 @@ use crate::observe::Observed;
 const HEADROOM: u32 = 2;
 /// What p99 needs: ten calls beyond it.
 pub const CALLS: u64 = 1_000;
-/// And p99.9.
+/// What a first guess on the safe side needs.
+const CALLS_FEW: u64 = 30;
+/// What p99.9 needs.
 const CALLS_FAR: u64 = 10_000;
 /// Shorter ones would cut what a scheduler's hiccup delays.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -29,8 +31,8 @@ const RETRIES: (f64, f64) = (0.02, 0.2);
 #[must_use]
 pub fn derive(seen: &Observed, aims: &Aims) -> Vec<Entry> {
     let good = seen.calm.latency.weight();
-    if good < CALLS {
-        let why = format!("{} good calls outside outages: p99 needs {}", say::count(good), say::count(CALLS));
+    if good < CALLS_FEW {
+        let why = format!("{} good calls outside outages: a timeout needs {CALLS_FEW}", say::count(good));
         return vec![Entry::missing("timeout", why)];
     }
     if seen.calm.latency.largest() == 0 {
@@ -63,6 +65,16 @@ pub fn derive(seen: &Observed, aims: &Aims) -> Vec<Entry> {
 /// The timeout that latencies ask for, and why.
 fn wanted(seen: &Observed) -> (Duration, String) {
     let good = seen.calm.latency.weight();
+    if good < CALLS {
+        let longest = Duration::from_micros(seen.calm.latency.largest());
+        let basis = format!(
+            "{} good calls are too few for p99, which needs {}: on the safe side, the longest of them, {}, x {HEADROOM}",
+            say::count(good),
+            say::count(CALLS),
+            say::time(longest)
+        );
+        return (say::round_up(longest * HEADROOM).clamp(SHORTEST, LONGEST), basis);
+    }
     let p99 = seen.calm.latency_at(0.99);
     // The ranks between which the true quantile lies: binomial, by its normal approximation.
     let spread = 1.96 * (0.99 * 0.01 / good as f64).sqrt();

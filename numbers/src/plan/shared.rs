@@ -27,17 +27,17 @@ impl Shared {
     pub(super) fn of(planned: &[Planned]) -> Self {
         let timed: Vec<(&str, Duration)> = planned
             .iter()
-            .filter(|target| target.derived.value("timeout").is_some())
+            .filter(|target| target.is_known())
             .map(|target| (target.seen.name.as_str(), target.seen.calm.latency_at(0.99)))
             .collect();
         let none = |why| Self { entries: Vec::new(), why };
         let (Some(quickest), Some(slowest)) =
             (timed.iter().min_by_key(|(_, p99)| *p99), timed.iter().max_by_key(|(_, p99)| *p99))
         else {
-            return none("No target has enough calls for a timeout, so nothing is shared.".to_owned());
+            return none("No target has enough calls for p99, so nothing is shared.".to_owned());
         };
         if timed.len() < 2 {
-            return none("One target has enough calls for a timeout, so nothing is shared.".to_owned());
+            return none("One target has enough calls for p99, so nothing is shared.".to_owned());
         }
         let range = format!(
             "p99 goes from {} ({}) to {} ({})",
@@ -53,7 +53,10 @@ impl Shared {
         }
         let mut fields = CALL.to_vec();
         let ruled = || planned.iter().filter(|target| matches!(target.derived.rule, Some(Rule::Window { .. })));
-        if ruled().count() > 1 && are_alike(planned, "window") && are_alike(planned, "min_calls") {
+        if ruled().filter(|target| target.is_known()).count() > 1
+            && are_alike(planned, "window")
+            && are_alike(planned, "min_calls")
+        {
             fields.extend(RULE);
             // A rule on slow calls, once inherited, can't be switched off.
             let all_have_it = ruled().all(|target| target.derived.value("slow_call").is_some());
@@ -67,9 +70,11 @@ impl Shared {
     }
 
     /// Whether a target's own value is left out, because the defaults hold.
-    pub(super) fn has(&self, entry: &Entry) -> bool {
+    pub(super) fn has(&self, entry: &Entry, target: &Planned) -> bool {
         // "none" is no number: it stays where it is.
-        entry.value != Some(Value::Off) && self.entries.iter().any(|shared| shared.field == entry.field)
+        target.is_known()
+            && entry.value != Some(Value::Off)
+            && self.entries.iter().any(|shared| shared.field == entry.field)
     }
 }
 
@@ -78,9 +83,9 @@ fn has_no_window(target: &Planned) -> bool {
     matches!(target.derived.rule, Some(Rule::Streak(_) | Rule::None))
 }
 
-/// The targets that have a number for a field, by its size.
+/// The well-known targets that have a number for a field, by its size.
 fn sizes<'p>(planned: &'p [Planned], field: &str) -> Vec<(f64, &'p Planned, &'p Entry)> {
-    let sized = planned.iter().filter_map(|target| {
+    let sized = planned.iter().filter(|target| target.is_known()).filter_map(|target| {
         let entry = target.derived.entry(field)?;
         let size = size(entry.value?)?;
         Some((size, target, entry))

@@ -77,7 +77,7 @@ fn one(text: &mut String, target: &Planned, shared: &Shared) {
     text.push('\n');
     comment(text, &summary(&target.seen));
     let _ = writeln!(text, "[target.{}]", key(&target.seen.name));
-    for entry in target.derived.entries.iter().filter(|entry| !shared.has(entry)) {
+    for entry in target.derived.entries.iter().filter(|entry| !shared.has(entry, target)) {
         field(text, entry);
     }
 }

@@ -52,7 +52,9 @@ fn a_shared_plan_fits_its_log() {
             ..Made::default()
         },
         Made { name: "rates", rate: 0.05, ..Made::default() },
+        Made { name: "mail", rate: 0.1, latency: 2.0, ..Made::default() },
         Made { name: "tail", rate: 10.0, sigma: 0.9, latency: 0.03, failing: 0.3, ..Made::default() },
     ];
+    finds_nothing(&made, &Aims::default());
     finds_nothing(&made, &Aims { budget: Some(Duration::from_secs(2)), retries: 1, ..Aims::default() });
 }

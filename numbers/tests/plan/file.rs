@@ -56,6 +56,19 @@ fn targets_within_three_times_share_a_policy() {
 }
 
 #[test]
+fn a_target_with_few_calls_doesnt_inherit_a_timeout_that_cuts_them() {
+    let mail = Made { name: "mail", rate: 0.05, latency: 2.0, ..Made::default() };
+    let (calls, _) = log(&[Made::default(), Made { name: "claims", ..Made::default() }, mail], 1);
+    let seen = observe(&calls, &["core", "claims", "mail"]);
+    let slowest = Duration::from_micros(seen[2].calm.latency.largest());
+    let text = plan::write(seen, &Aims::default());
+    let policies: Policies = text.parse().unwrap();
+    let timeout = |target| policies.of(target).unwrap().timeout.unwrap();
+    assert!(text.contains("[defaults]") && timeout("core") < Duration::from_secs(1), "{text}");
+    assert!(timeout("mail") >= slowest * 2 && text.contains("are too few for p99"), "{text}");
+}
+
+#[test]
 fn what_is_shared_is_what_the_most_demanding_needs() {
     let text = plan_of(&trio(), 1);
     let policies: Policies = text.parse().unwrap();

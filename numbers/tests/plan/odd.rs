@@ -28,7 +28,7 @@ fn planned(calls: &[Call]) -> String {
 fn one_call_is_too_little_for_everything() {
     let text = planned(&[call(EPOCH, SECOND, Outcome::Success)]);
     for said in [
-        "1 good calls outside outages: p99 needs 1,000",
+        "1 good calls outside outages: a timeout needs 30",
         "Little's law needs 1,000 over 60 s",
         "the share of failures needs 100",
     ] {
