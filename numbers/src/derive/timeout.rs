@@ -110,7 +110,7 @@ fn within(seen: &Observed, budget: Duration, retries: u32, wanted: Duration) -> 
         let Some(room) = room(attempts) else { continue };
         let given_up = if attempts <= retries {
             format!(
-                "; {} of the {retries} retries given up, or the budget of {budget_text} would cut more",
+                "; {} of {retries} given up as retries: with them the budget of {budget_text} would cut more",
                 retries + 1 - attempts
             )
         } else {

@@ -82,7 +82,7 @@ fn a_retry_is_given_up_before_good_calls_are_cut() {
     let derived = derive(&Made::default().seen(1), &aims);
     assert_eq!(derived.value("attempts"), Some(Value::Count(1)));
     assert_eq!(derived.time("timeout"), Some(ms(200)));
-    assert!(derived.entry("timeout").unwrap().why.contains("2 of the 2 retries given up"));
+    assert!(derived.entry("timeout").unwrap().why.contains("2 of 2 given up as retries"));
 }
 
 #[test]
