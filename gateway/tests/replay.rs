@@ -161,3 +161,38 @@ fn the_readmes_figures_are_those_of_its_command() {
         assert!(printed.iter().any(|line| line.starts_with(&row)), "{row:?} isn't printed: {printed:?}");
     }
 }
+
+/// Two hours of a target that always fails one call in 50, and all of them in the minutes that begin at these seconds.
+const OUTAGES: [u64; 3] = [900, 2_700, 5_000];
+
+fn two_hours() -> String {
+    let mut log = String::from("time,target,latency_ms,status\n");
+    for n in 0..144_000_u64 {
+        let ms = n * 50;
+        // By chance, but for the seed: the upper bits of a product with an odd number, as in Fibonacci hashing.
+        let chance = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let is_down = OUTAGES.iter().any(|begin| (begin * 1_000..(begin + 60) * 1_000).contains(&ms));
+        let status = if is_down || chance.is_multiple_of(50) { 503 } else { 200 };
+        let at = 1_700_000_000_000 + ms;
+        writeln!(log, "{}.{:03},core,{},{status}", at / 1_000, at % 1_000, 20 + chance % 60).unwrap();
+    }
+    log
+}
+
+#[test]
+fn what_plan_writes_trips_in_every_outage_and_never_else() {
+    let folder = Folder::new("planned").with("log.csv", &two_hours());
+    let mut plan = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    let planned = plan.current_dir(&folder.0).args(["plan", "log.csv", "--out", "plan.toml"]).output().unwrap();
+    assert!(planned.status.success(), "{}", text(planned.stderr));
+    let output = folder.replay(2, &["log.csv", "--policy", "plan.toml", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let under = &report["targets"][0]["under"][0];
+    let trips = under["transitions"].as_array().unwrap().iter().filter(|change| change["evidence"].is_object());
+    let at: Vec<u64> = trips.map(|change| change["at_ms"].as_u64().unwrap() / 1_000 - 1_700_000_000).collect();
+    let of_outages: Vec<_> =
+        at.iter().map(|at| OUTAGES.iter().find(|begin| (**begin..**begin + 60).contains(at))).collect();
+    assert_eq!(of_outages, OUTAGES.each_ref().map(Some), "trips at {at:?}\n{}", folder.read("plan.toml"));
+    let spared = under["failures_avoided"].as_u64().unwrap();
+    assert!(under["refused_good"].as_u64().unwrap() * 5 < spared && spared > 3_000, "{under}");
+}
