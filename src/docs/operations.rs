@@ -97,7 +97,8 @@
 //! A stall rule takes 256 bytes for each stripe, 128 of them shared with a window of time. An [adaptive](crate::docs::adaptive) limit takes
 //! 384 bytes, and 128 for each further stripe. A limit that ramps, or was ever set by hand or by another policy, takes 48 bytes. The first call that
 //! waits makes a block of 64 bytes; those who wait take about 30 bytes each in a tree of theirs while they do, its first node 280. A target on whose words
-//! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. `max_targets` bounds all of
+//! threads have met 16 times gets a stripe of 128 bytes for each core but one, for good. A [shadow](crate::docs::shadows#cost)
+//! takes 544 bytes, and the first of a target 1 KiB more. `max_targets` bounds all of
 //! it. Idle targets go when keys are added and in [`sweep`](crate::Engine::sweep): call it from a timer of yours if keys come and go.
 //!
 //! Beside the targets each thread that asks by key has a table of 1,024 places, 48 KiB for keys of 24 bytes and copies of the keys in it.
