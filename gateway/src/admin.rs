@@ -1,4 +1,4 @@
-//! The operator's listener: what the targets are doing, and the few things that are done by hand.
+//! The operator's listener: what the targets are doing, as a page, as JSON and as a stream, and what is done by hand.
 
 mod access;
 mod changes;

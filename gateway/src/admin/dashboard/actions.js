@@ -54,9 +54,10 @@ async function send(name, action, operator, seconds) {
 export class Confirm {
   #pending = null;
 
-  constructor(onDone) {
+  constructor(onDone, onClose) {
     this.onDone = onDone;
     this.dialog = byId('confirm');
+    this.dialog.addEventListener('close', onClose);
     this.error = byId('confirm-error');
     byId('confirm-no').addEventListener('click', () => this.dialog.close());
     this.dialog.querySelector('form').addEventListener('submit', (event) => {

@@ -13,7 +13,8 @@ const store = new Store();
 const view = { search: '', kinds: new Set(), sort: 'worst' };
 const link = { status: 'connecting', since: Date.now(), retryAt: 0 };
 
-const confirm = new Confirm((name, action, body) => say(`${ACTIONS[action].label} of ${name}: ${wordOf(body.state ?? '')}.`));
+const confirm = new Confirm((name, action, body) => say(`${ACTIONS[action].label} of ${name}: ${wordOf(body.state ?? '')}.`),
+  () => detail.keepFocus());
 const askToken = new AskToken(() => { drawToken(); stream.restart(); });
 const grid = new Grid(byId('targets'), store, (name) => open(name));
 const past = new History(store, (name) => open(name));

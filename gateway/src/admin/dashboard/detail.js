@@ -45,6 +45,11 @@ export class Detail {
     this.onClose(name);
   }
 
+  /** Takes the focus, if what had it is no longer there. */
+  keepFocus() {
+    if (this.#name !== null && document.activeElement === document.body) this.heading.focus();
+  }
+
   #build(name) {
     this.icon = icon();
     this.heading = element('h2', { id: 'detail-name', tabindex: '-1' }, element('bdi', {}, name));

@@ -20,6 +20,9 @@ class Target {
     this.refusing = 0;
     this.failing = 0;
     this.failedShare = null;
+    // Samples since its last transition.
+    this.fresh = RECENT;
+    this.changed = null;
   }
 
   /** What has happened since the last look; the counters of another process begin anew. */
@@ -32,6 +35,8 @@ class Target {
     this.asked[at] = since('admitted') + this.refused[at];
     this.failed[at] = since('failure');
     this.counted = now;
+    this.fresh = this.changed === this.since_ms ? this.fresh + 1 : 0;
+    this.changed = this.since_ms;
   }
 }
 
@@ -87,17 +92,21 @@ export class Store {
     }
   }
 
+  /** Over the last samples, but none from before its state changed: what was refused while it was open says nothing of it now. */
   judge(target) {
     let [asked, failed, refused, seconds] = [0, 0, 0, 0];
-    for (let back = 0; back < RECENT; back++) {
+    const samples = Math.min(RECENT, Math.max(1, target.fresh));
+    for (let back = 0; back < samples; back++) {
       const at = (this.cursor - back + SAMPLES) % SAMPLES;
       asked += target.asked[at];
       failed += target.failed[at];
       refused += target.refused[at];
       seconds += this.seconds[at];
     }
-    const served = asked - refused;
     target.rate = seconds > 0 ? asked / seconds : 0;
+    // The very sample in which it changed has something of both.
+    if (target.fresh === 0) [failed, refused, asked] = [0, 0, 0];
+    const served = asked - refused;
     target.refusing = seconds > 0 ? refused / seconds : 0;
     target.failing = seconds > 0 ? failed / seconds : 0;
     target.failedShare = failed + served > 0 ? Math.min(1, failed / Math.max(served, failed)) : null;
