@@ -23,7 +23,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// The exporter can't be made.
+    /// The exporter can't be made, or there is another log in the process.
     pub(crate) fn start(config: &Config) -> io::Result<Self> {
         let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
         let color = io::stderr().is_terminal();
@@ -32,11 +32,20 @@ impl Log {
             let exporter = crate::otlp::Exporter::start(otlp).map_err(io::Error::other)?;
             let lines = tracing_subscriber::fmt::layer().with_ansi(color).with_writer(io::stderr);
             // Each with a filter of its own: what is exported isn't what is logged.
-            tracing_subscriber::registry().with(lines.with_filter(level)).with(exporter.layer()).init();
+            tracing_subscriber::registry()
+                .with(lines.with_filter(level))
+                .with(exporter.layer())
+                .try_init()
+                .map_err(io::Error::other)?;
             return Ok(Self { exporter: Some(exporter) });
         }
         let _ = config;
-        tracing_subscriber::fmt().with_env_filter(level).with_ansi(color).with_writer(io::stderr).init();
+        tracing_subscriber::fmt()
+            .with_env_filter(level)
+            .with_ansi(color)
+            .with_writer(io::stderr)
+            .try_init()
+            .map_err(io::Error::other)?;
         Ok(Self {
             #[cfg(feature = "otlp")]
             exporter: None,

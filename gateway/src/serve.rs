@@ -41,11 +41,7 @@ impl From<io::Error> for Error {
 ///
 /// # Errors
 ///
-/// The configuration is wrong, or a listener can't be opened.
-///
-/// # Panics
-///
-/// Another log has been set up in the process.
+/// The configuration is wrong, a listener can't be opened, or there is another log in the process.
 pub async fn run(path: &Path) -> Result<(), Error> {
     let config = load(path).map_err(Error::Config)?;
     let log = Log::start(&config)?;

@@ -15,6 +15,7 @@ use std::{fmt, thread};
 use http::Method;
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 pub use crate::operator::Error;
@@ -79,6 +80,7 @@ async fn show(terminal: &mut ratatui::DefaultTerminal, operator: Operator) -> io
     let mut screen = Screen::default();
     let mut last = Instant::now();
     let mut tick = tokio::time::interval(TICK);
+    let mut terminate = signal(SignalKind::terminate())?;
     loop {
         let since = u64::try_from(last.elapsed().as_millis()).unwrap_or(u64::MAX);
         let now_ms = screen.model.now_ms.saturating_add(since);
@@ -105,6 +107,8 @@ async fn show(terminal: &mut ratatui::DefaultTerminal, operator: Operator) -> io
                 }
             },
             _ = tick.tick() => None,
+            // The terminal must be left as it was.
+            _ = terminate.recv() => Some(Do::Quit),
         };
         match todo {
             None => {}

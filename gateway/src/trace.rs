@@ -5,7 +5,7 @@
 //!
 //! | field | is |
 //! | --- | --- |
-//! | `http.request.method`, `url.path` | what was asked for; never the query |
+//! | `http.request.method`, `url.path` | what was asked for: a usual method or `_OTHER`, and 512 bytes of the path, never the query |
 //! | `portcullis.target` | the target's name; none if no route leads anywhere |
 //! | `portcullis.decision` | `admitted`, `refused`, `unasked` (a route without admission) or `fallback` (the client got one, whoever made it) |
 //! | `portcullis.attempts` | attempts at an upstream |
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use http::uri::Authority;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, Uri};
 use portcullis::call::FALLBACK_HEADER;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
@@ -30,6 +30,9 @@ use tracing::{Span, debug_span};
 use crate::reply::Reply;
 use crate::stack::Stack;
 use crate::upstream::CallError;
+
+/// Bytes of a path that a span has.
+const LONGEST_PATH: usize = 512;
 
 /// A request's span, if anybody wants to see it. A clone is of the same span, which ends with the last of them.
 #[derive(Clone, Debug, Default)]
@@ -49,10 +52,10 @@ impl Traced {
         let span = debug_span!(
             "request",
             otel.kind = "server",
-            otel.name = known(request.method()),
+            otel.name = name(request.method()),
             otel.status_code = Empty,
-            http.request.method = request.method().as_str(),
-            url.path = request.uri().path(),
+            http.request.method = known(request.method()).unwrap_or("_OTHER"),
+            url.path = path(request.uri()),
             portcullis.target = Empty,
             portcullis.decision = Empty,
             portcullis.attempts = Empty,
@@ -78,7 +81,7 @@ impl Traced {
         let Some(inner) = self.0.as_deref() else { return };
         let target = stack.name();
         inner.span.record("portcullis.target", target);
-        inner.span.record("otel.name", format!("{} {target}", known(request.method())));
+        inner.span.record("otel.name", format!("{} {target}", name(request.method())));
         let _ = inner.is_asked.set(stack.is_asked());
         request.extensions_mut().insert(self.clone());
     }
@@ -110,10 +113,21 @@ impl Traced {
     }
 }
 
-/// Names of spans are few: who asks may make up a method.
-fn known(method: &Method) -> &str {
+/// A method that isn't made up by who asks.
+fn known(method: &Method) -> Option<&str> {
     let all = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::PATCH, Method::OPTIONS];
-    if all.contains(method) { method.as_str() } else { "HTTP" }
+    all.contains(method).then(|| method.as_str())
+}
+
+/// Names of spans are few.
+fn name(method: &Method) -> &str {
+    known(method).unwrap_or("HTTP")
+}
+
+/// The path, cut where it gets long: thousands of spans may wait for a collector.
+fn path(uri: &Uri) -> &str {
+    let path = uri.path();
+    &path[..path.floor_char_boundary(LONGEST_PATH)]
 }
 
 fn has_fallback(headers: &HeaderMap) -> bool {
@@ -129,9 +143,9 @@ pub(crate) fn attempt<B>(request: &mut Request<B>, upstream: &Authority) -> Opti
         parent: &inner.span,
         "attempt",
         otel.kind = "client",
-        otel.name = known(request.method()),
+        otel.name = name(request.method()),
         otel.status_code = Empty,
-        http.request.method = request.method().as_str(),
+        http.request.method = known(request.method()).unwrap_or("_OTHER"),
         http.request.resend_count = (before > 0).then_some(before),
         server.address = upstream.host(),
         server.port = upstream.port_u16().unwrap_or(80),

@@ -166,6 +166,10 @@ async fn a_trace_that_is_none_is_dropped_and_a_new_one_begun() {
     let gateway = Process::start_in(&[SOON], "otlp-invalid", &config(collector.address, upstream.address, "")).await;
     ask(&gateway, &[("traceparent", &caller("xx")), ("tracestate", "a=1")]).await;
     ask(&gateway, &[("traceparent", &caller("01")), ("traceparent", &caller("01")), ("tracestate", "a=1")]).await;
+    let odd = request(Method::from_bytes(b"MADE-UP").unwrap(), gateway.proxy, &format!("/{}", "p".repeat(2_000)));
+    assert_eq!(send(&client(), odd).await.status, 200);
+    let odd = text(&collector.named("HTTP t", 1).await[0].attributes);
+    assert_eq!((odd["http.request.method"].as_str(), odd["url.path"].len()), ("_OTHER", 512));
     let spans = collector.named("GET t", 2).await;
     for (span, head) in spans.iter().zip(upstream.heads()) {
         assert!(span.parent_span_id.is_empty(), "{span:?}");
