@@ -18,7 +18,7 @@ fn metrics(text: &str) -> BTreeSet<&str> {
 }
 
 /// The values of a key in the rules.
-fn values<'r>(key: &'r str) -> impl Iterator<Item = &'r str> {
+fn values(key: &str) -> impl Iterator<Item = &str> {
     RULES.lines().filter_map(move |line| line.trim_start_matches([' ', '-']).strip_prefix(key)).map(str::trim)
 }
 
