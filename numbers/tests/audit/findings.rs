@@ -39,7 +39,7 @@ fn a_timeout_that_the_budget_makes_short_is_only_noted() {
 
 #[test]
 fn a_log_too_short_to_tell_finds_nothing() {
-    let short = Made { seconds: 5, ..Made::default() };
+    let short = Made { rate: 4.0, seconds: 5, ..Made::default() };
     assert_eq!(audit_with("[target.core]\ntimeout = '20s'\nmax_in_flight = 5000", &[short], &Aims::default()), []);
 }
 
