@@ -114,6 +114,33 @@ test('forcing is asked for, done, told, and undone', LIMIT, async (t) => {
   await isKind(page, 'core-banking', 'CLOSED');
 });
 
+test('a shadow is shown with what it would have done, and promoted once that is confirmed', LIMIT, async (t) => {
+  const name = 'strict <b>&?';
+  const policy = `window = "none"\nconsecutive_failures = 50\n[target."core-banking".shadow.${JSON.stringify(name)}]\nconsecutive_failures = 3\nopen_wait = "30s"`;
+  const { core, gateway, page } = await stage(t, ['core-banking'], { policy });
+  const section = page.locator('#detail section', { has: page.getByRole('heading', { name: 'Shadows' }) });
+  await fail(core, gateway, '/0/', 5);
+  core.status = 200;
+  await gateway.get('/0/');
+  await tile(page, 'core-banking').click();
+  const told = /strict <b>&\?PromoteWould beOpenTrips1Would have refused3 of 6Failures avoided2Refused but succeeded1$/;
+  await until('its figures', async () => told.test(await section.textContent()));
+  assert.equal(await kind(page, 'core-banking'), 'CLOSED');
+  const ask = () => page.getByRole('button', { name: `Promote ${name}`, exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await ask();
+  assert.match(await dialog.textContent(), /Promote: strict <b>&\?\?.*in force for core-banking until the configuration is read again/s);
+  await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+  assert.equal(await section.isVisible(), true);
+  await ask();
+  await dialog.getByRole('button', { name: 'Promote', exact: true }).click();
+  await until('it is in force', async () => /Policy in force.*consecutive failures3/.test(await page.locator('#detail').textContent()));
+  await until('it is no shadow any more', async () => !(await section.isVisible()));
+  await until('who did it', async () => /promote, by 127\.0\.0\.1/.test(await page.locator('#detail').textContent()));
+  await fail(core, gateway, '/0/', 3);
+  await isKind(page, 'core-banking', 'OPEN');
+});
+
 test('a change needs the token where there is one', LIMIT, async (t) => {
   const { gateway, page } = await stage(t, ['core-banking'], { top: `admin_token = "${TOKEN}"\n`, allowed: REFUSED });
   await tile(page, 'core-banking').click();

@@ -7,6 +7,10 @@ export const ACTIONS = {
   disable: { label: 'Disable', text: (name) => `The breaker of ${name} is off until somebody releases it: nothing protects its callers but the limit.` },
   release: { label: 'Release', text: (name) => `${name} is closed with an empty window: calls go to it again.` },
   drill: { label: 'Drill', text: (name) => `Calls to ${name} are refused for a while, to see what its callers get instead. It ends by itself.` },
+  promote: {
+    label: 'Promote',
+    text: (name, shadow) => `The policy of the shadow ${shadow} is in force for ${name} until the configuration is read again, and the shadow is gone.`,
+  },
   'end-drill': { label: 'End drill', text: (name) => `The drill of ${name} ends now, and calls go to it again.` },
 };
 
@@ -41,8 +45,8 @@ function authorized(headers) {
   return headers;
 }
 
-async function send(name, action, operator, seconds) {
-  const query = action === 'drill' ? `?seconds=${seconds}` : '';
+async function send({ name, action, shadow }, operator, seconds) {
+  const query = { drill: `?seconds=${seconds}`, promote: `?shadow=${encodeURIComponent(shadow)}` }[action] ?? '';
   // A header holds ASCII; what isn't is told by its code.
   const headers = authorized(operator ? { 'x-operator': encodeURI(operator) } : {});
   const answer = await fetch(`targets/${encodeURIComponent(name)}/${action}${query}`, { method: 'POST', headers });
@@ -66,11 +70,12 @@ export class Confirm {
     });
   }
 
-  ask(name, action) {
+  /** `shadow` is the one that is to be promoted. */
+  ask(name, action, shadow = null) {
     const { label, text } = ACTIONS[action];
-    this.#pending = { name, action };
-    write(byId('confirm-title'), `${label}: ${name}?`);
-    write(byId('confirm-text'), text(name));
+    this.#pending = { name, action, shadow };
+    write(byId('confirm-title'), `${label}: ${shadow ?? name}?`);
+    write(byId('confirm-text'), text(name, shadow));
     write(byId('confirm-yes'), label);
     write(this.error, '');
     show(byId('confirm-seconds-row'), action === 'drill');
@@ -93,7 +98,7 @@ export class Confirm {
     yes.disabled = true;
     write(this.error, '');
     try {
-      const { status, body } = await send(name, action, operator, byId('confirm-seconds').value);
+      const { status, body } = await send(this.#pending, operator, byId('confirm-seconds').value);
       if (status === 401) {
         write(this.error, given || token.get() ? 'That token is not the right one.' : 'This needs the admin token.');
         token.set('');

@@ -19,7 +19,7 @@ const askToken = new AskToken(() => { drawToken(); stream.restart(); });
 const grid = new Grid(byId('targets'), store, (name) => open(name));
 const past = new History(store, (name) => open(name));
 const detail = new Detail(store, {
-  onAct: (name, action) => confirm.ask(name, action),
+  onAct: (name, action, shadow) => confirm.ask(name, action, shadow),
   onClose: (name) => { drawAll(); if (!grid.focus(name)) byId('search').focus(); },
 });
 

@@ -3,7 +3,7 @@
 import { ACTIONS, actionsFor, read } from './actions.js';
 import { icon, setIcon, wordOf } from './states.js';
 import { countdown } from './tile.js';
-import { byId, count, element, latency, mark, moment, percent, rate, span, words, write } from './text.js';
+import { byId, count, element, latency, mark, moment, percent, rate, show, span, words, write } from './text.js';
 
 /** How often the detail is asked for while its target changes. */
 const PAUSE = 2000;
@@ -71,6 +71,12 @@ export class Detail {
     this.trip = section('Why it last opened');
     this.recent = section('What it went through');
     this.policy = section('Policy in force');
+    this.shadows = section('Shadows');
+    show(this.shadows.parentElement, false);
+    this.shadows.addEventListener('click', (event) => {
+      const shadow = event.target.closest('button')?.dataset.shadow;
+      if (shadow) this.onAct(name, 'promote', shadow);
+    });
     this.calls = section('Whole calls');
     this.changes = section('Changed by hand');
     this.box.replaceChildren(element('div', { class: 'detail-head' }, this.icon, this.heading, close),
@@ -144,6 +150,7 @@ export class Detail {
       this.#once('trip', full.trip, (trip) => this.trip.replaceChildren(...this.#told(trip)));
       this.#once('recent', full.recent, (recent) => this.recent.replaceChildren(this.#moves(recent ?? [])));
       this.#once('policy', full.policy, (policy) => this.policy.replaceChildren(facts(policy)));
+      this.#once('shadows', (full.shadows ?? []).map(figures), (shadows) => this.#drawShadows(shadows));
       const calls = { ...full.call_policy, ...Object.fromEntries(Object.entries(full.calls ?? {}).filter(([, n]) => n !== 0)) };
       this.#once('calls', calls, () => this.calls.replaceChildren(facts(calls)));
       const own = changes.filter((change) => change.target === name).slice(-8).reverse();
@@ -151,6 +158,18 @@ export class Detail {
     } catch {
       // The stream tells when the gateway is gone.
     }
+  }
+
+  #drawShadows(shadows) {
+    const focused = this.shadows.contains(document.activeElement) ? document.activeElement.dataset.shadow : null;
+    show(this.shadows.parentElement, shadows.length > 0);
+    this.shadows.replaceChildren(...shadows.map(([name, figures]) => {
+      const promote = element('button', { type: 'button', 'aria-label': `Promote ${name}` }, ACTIONS.promote.label);
+      promote.dataset.shadow = name;
+      const head = element('div', { class: 'shadow-head' }, element('h4', {}, element('bdi', {}, name)), promote);
+      if (name === focused) queueMicrotask(() => promote.focus());
+      return element('div', { class: 'shadow' }, head, element('dl', { class: 'facts' }, ...pairs(figures)));
+    }));
   }
 
   #told(trip) {
@@ -181,6 +200,18 @@ export class Detail {
       return element('li', {}, `${moment(Date.parse(change.wall), this.store.now())} ${words(change.action)}${came}, by ${who}`);
     }));
   }
+}
+
+/** What a shadow would have done, under its name. */
+function figures(shadow) {
+  return [shadow.name, {
+    'Would be': wordOf(shadow.would_be.state),
+    Trips: count(shadow.trips),
+    'Would have refused': `${count(shadow.refused)} of ${count(shadow.asked)}`,
+    'Failures avoided': count(shadow.failures_avoided),
+    'Refused but succeeded': count(shadow.refused_but_succeeded),
+    ...(shadow.not_asked ? { 'Not asked': count(shadow.not_asked) } : {}),
+  }];
 }
 
 function decoded(text) {
