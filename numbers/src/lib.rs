@@ -3,7 +3,7 @@
 //! [`logs`] reads access logs as [`logs::Call`]s, in order of their start. [`observe`] tells what they say
 //! about each target. [`formulas`] is the arithmetic, [`derive`](mod@derive) what follows for a policy. Each tool is a module with its
 //! command line (`Args`) and a `run` that the binary `portcullis` calls: [`plan`], [`replay`], [`audit`], [`simulate`].
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::disallowed_methods)]
 
 pub mod audit;
 pub mod derive;

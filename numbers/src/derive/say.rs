@@ -22,7 +22,7 @@ pub fn number(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
         return number.to_string();
     }
-    let size = number.abs().log10().floor();
+    let size = libm::log10(number.abs()).floor();
     if size >= 3.0 {
         return count(number.round() as u64);
     }
@@ -97,6 +97,8 @@ mod tests {
     fn numbers_have_three_digits_that_matter() {
         let told: Vec<String> = [0.0, 0.5, 12.0, 99.95, 1_234.6, 0.012_345, 2.8e-5, 100.0].map(number).to_vec();
         assert_eq!(told, ["0", "0.5", "12", "100", "1,235", "0.0123", "2.8e-5", "100"]);
+        let powers = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 1_000.0, 1e6].map(number);
+        assert_eq!(powers, ["0.0001", "0.001", "0.01", "0.1", "1", "10", "1,000", "1,000,000"]);
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(share(0.0123), "1.23 %");
     }

@@ -158,7 +158,7 @@ fn backoff(budget: Option<Duration>, timeout: Duration, attempts: u32) -> Durati
 fn retries(seen: &Observed, aims: &Aims, timeout: Duration, attempts: u32) -> Vec<Entry> {
     let (failures, calls) = (seen.calm.failures, seen.calm.calls);
     let usual = if calls == 0 { 0.0 } else { failures as f64 / calls as f64 };
-    let lost = |attempts: u32| say::share(usual.powi(i32::try_from(attempts).unwrap_or(i32::MAX)));
+    let lost = |attempts: u32| say::share(libm::pow(usual, f64::from(attempts)));
     let why = format!(
         "{} of calls fail as they always do; with {attempts} attempts {} would, if failures are independent, for {:.3} attempts a call",
         lost(1),

@@ -25,7 +25,7 @@ pub fn derive(seen: &Observed) -> Vec<Entry> {
     let first = say::round_down(median / FIRST).clamp(BOUNDS.0, BOUNDS.1);
     let longest = say::round_down(median / LONGEST).clamp(first, LONGEST_MOST);
     // Whatever the distribution, the median is outside of all lengths only if all fell on one side of it.
-    let sure = 1.0 - 0.5_f64.powi(i32::try_from(lengths.len() - 1).unwrap_or(i32::MAX));
+    let sure = 1.0 - libm::exp2(1.0 - lengths.len() as f64);
     let (shortest, last) = (lengths.first().copied().unwrap_or_default(), lengths.last().copied().unwrap_or_default());
     let why = format!(
         "1/{FIRST} of the median of {} with a beginning and an end: {} ({}: {} to {}), within {} and {}",

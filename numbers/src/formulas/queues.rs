@@ -123,7 +123,7 @@ pub fn waits_longer(erlangs: f64, servers: u32, service_seconds: f64, seconds: f
         return f64::NAN;
     }
     let spare = f64::from(servers) - erlangs;
-    if spare <= 0.0 { 1.0 } else { erlang_c(erlangs, servers) * (-spare * seconds / service_seconds).exp() }
+    if spare <= 0.0 { 1.0 } else { erlang_c(erlangs, servers) * libm::exp(-spare * seconds / service_seconds) }
 }
 
 #[cfg(test)]

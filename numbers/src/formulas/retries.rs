@@ -17,7 +17,7 @@ pub fn attempts_per_call(failure: f64, attempts: u32) -> f64 {
         return f64::NAN;
     }
     let most = f64::from(attempts);
-    if failure == 1.0 { most } else { -(most * failure.ln()).exp_m1() / (1.0 - failure) }
+    if failure == 1.0 { most } else { -libm::expm1(most * libm::log(failure)) / (1.0 - failure) }
 }
 
 /// Returns the attempts that reach the last of `layers` where each of them makes up to `attempts`, and all fail: a^n.
@@ -25,7 +25,7 @@ pub fn attempts_per_call(failure: f64, attempts: u32) -> f64 {
 /// B. Beyer and others (ed.), "Site Reliability Engineering" (2016), chapter 22: three layers of four attempts are 64.
 #[must_use]
 pub fn attempts_through_layers(attempts: u32, layers: u32) -> f64 {
-    f64::from(attempts).powf(f64::from(layers))
+    libm::pow(f64::from(attempts), f64::from(layers))
 }
 
 /// Returns [`attempts_per_call`] where a budget holds retries to `budget` per call: never above 1 + `budget`.

@@ -14,9 +14,9 @@ pub fn calls_between_streaks(failure: f64, threshold: u32) -> f64 {
     if failure == 1.0 {
         return f64::from(threshold);
     }
-    let exponent = f64::from(threshold) * failure.ln();
+    let exponent = f64::from(threshold) * libm::log(failure);
     // (1 - p^k) / p^k as e^-x - 1.
-    (-exponent).exp_m1() / (1.0 - failure)
+    libm::expm1(-exponent) / (1.0 - failure)
 }
 
 /// Returns the trips per call of a rule of `threshold` failures in a row, while the circuit is closed: 1 / [`calls_between_streaks`].
@@ -40,7 +40,7 @@ pub fn streak_trips_per_call(failure: f64, threshold: u32) -> f64 {
 /// Domain as [`streak_trips_per_call`].
 #[must_use]
 pub fn streak_trips_per_call_usual(failure: f64, threshold: u32) -> f64 {
-    if !is_share(failure) || threshold == 0 { f64::NAN } else { failure.powf(f64::from(threshold)) }
+    if !is_share(failure) || threshold == 0 { f64::NAN } else { libm::pow(failure, f64::from(threshold)) }
 }
 
 #[cfg(test)]

@@ -22,10 +22,10 @@ pub fn binomial_pmf(hits: u64, trials: u64, share: f64) -> f64 {
         return 1.0;
     }
     if hits == 0 {
-        return (n * (-share).ln_1p()).exp();
+        return libm::exp(n * libm::log1p(-share));
     }
     if misses == 0.0 {
-        return share.powf(n);
+        return libm::pow(share, n);
     }
     if share == 0.0 || share == 1.0 {
         return 0.0;
@@ -35,7 +35,7 @@ pub fn binomial_pmf(hits: u64, trials: u64, share: f64) -> f64 {
         - stirling_error(trials - hits)
         - deviance(k, n * share)
         - deviance(misses, n * (1.0 - share));
-    (n / (TAU * k * misses)).sqrt() * exponent.exp()
+    (n / (TAU * k * misses)).sqrt() * libm::exp(exponent)
 }
 
 /// Returns the probability of at least `hits` in `trials` independent trials of probability `share`; NaN unless that is 0 to 1.
@@ -64,9 +64,9 @@ pub fn poisson_pmf(count: u64, mean: f64) -> f64 {
         return f64::NAN;
     }
     if count == 0 || mean == 0.0 {
-        return if count == 0 { (-mean).exp() } else { 0.0 };
+        return if count == 0 { libm::exp(-mean) } else { 0.0 };
     }
-    (-stirling_error(count) - deviance(count as f64, mean)).exp() / (TAU * count as f64).sqrt()
+    libm::exp(-stirling_error(count) - deviance(count as f64, mean)) / (TAU * count as f64).sqrt()
 }
 
 /// Returns the probability of at least `count` events where `mean` are expected; NaN unless that is finite and at least 0.
@@ -103,7 +103,7 @@ fn stirling_error(n: u64) -> f64 {
     let x = n as f64;
     if n <= 15 {
         let factorial: f64 = (1..=n).map(|factor| factor as f64).product();
-        return factorial.ln() - (x + 0.5) * x.ln() + x - 0.5 * TAU.ln();
+        return libm::log(factorial) - (x + 0.5) * libm::log(x) + x - 0.5 * libm::log(TAU);
     }
     let squared = x * x;
     (1.0 / 12.0
@@ -114,7 +114,7 @@ fn stirling_error(n: u64) -> f64 {
 /// x ln(x / mean) + mean - x, without cancellation where both are near.
 fn deviance(x: f64, mean: f64) -> f64 {
     if (x - mean).abs() >= 0.1 * (x + mean) {
-        return x * (x / mean).ln() + mean - x;
+        return x * libm::log(x / mean) + mean - x;
     }
     let ratio = (x - mean) / (x + mean);
     let (mut total, mut term) = ((x - mean) * ratio, 2.0 * x * ratio);

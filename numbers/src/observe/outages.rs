@@ -180,7 +180,7 @@ impl Detector {
         let usual = (self.calm.failures as f64 + self.prior) / (self.calm.calls as f64 + PRIOR.1);
         let usual = usual.clamp(1e-4, 0.99);
         let sick = f64::midpoint(1.0, usual).max(0.5);
-        Weights { failure: (sick / usual).ln(), success: ((1.0 - sick) / (1.0 - usual)).ln() }
+        Weights { failure: libm::log(sick / usual), success: libm::log((1.0 - sick) / (1.0 - usual)) }
     }
 
     fn doubt(&mut self, end: u64, failed: bool, mut doubt: Doubt) -> Phase {
