@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use portcullis_gateway::Config;
 
@@ -94,19 +94,110 @@ fn what_cant_be_told_ends_with_2_and_says_why() {
     log(directory.path());
     let file = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
     file("empty.csv", "time,target,latency_ms,status\n");
+    file("plan.toml", "");
     file("wrong.toml", "[target.core]\nfailure_rate = 1.5\n");
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["plan", "absent.csv"], "absent.csv"),
         (&["plan", "empty.csv"], "there is no call in the log"),
-        (&["plan", "calls.csv", "--out", "absent/plan.toml"], "absent/plan.toml can't be written"),
+        (&["plan", "calls.csv", "--out", "absent/plan.toml"], "absent/plan.toml: can't be written"),
         (&["plan", "calls.csv", "--false-trips", "often"], "such as 1/week"),
         (&["audit", "--policy", "wrong.toml", "calls.csv"], "target.core.failure_rate: 1.5 is out of range"),
         (&["audit", "--policy", "absent.toml", "calls.csv"], "absent.toml"),
+        (&["plan", "-", "-"], "must be named once"),
+        (&["plan", "calls.csv", "--max-targets", "1"], "--max-targets"),
+        (&["replay", "--policy", "plan.toml", "empty.csv"], "there is no call in the log"),
+        (&["simulate", "absent.toml"], "absent.toml: can't be read"),
+        (&["simulate", "wrong.toml"], "wrong.toml: "),
     ];
     for (arguments, why) in cases {
         let output = portcullis(directory.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(why), "{arguments:?}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty());
+    }
+}
+
+/// Each tool with what it needs.
+const TOOLS: [&[&str]; 4] = [
+    &["plan", "calls.csv"],
+    &["audit", "--policy", "plan.toml", "calls.csv"],
+    &["replay", "--policy", "plan.toml", "calls.csv"],
+    &["simulate", concat!(env!("CARGO_MANIFEST_DIR"), "/../numbers/scenarios/fleet.toml")],
+];
+
+/// A log with a bad line and the plan made of it.
+fn planned() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    log(directory.path());
+    let path = directory.path().join("calls.csv");
+    let bad = std::fs::read_to_string(&path).unwrap() + "soon,core,1,200\n";
+    std::fs::write(path, bad).unwrap();
+    assert_eq!(portcullis(directory.path(), &["plan", "calls.csv", "--out", "plan.toml"]).status.code(), Some(0));
+    directory
+}
+
+#[test]
+fn a_log_comes_by_standard_input_as_well() {
+    let directory = planned();
+    let calls = || std::fs::File::open(directory.path().join("calls.csv")).unwrap();
+    for tool in &TOOLS[..3] {
+        let by_name = portcullis(directory.path(), tool);
+        let piped: Vec<&str> = tool.iter().map(|word| if *word == "calls.csv" { "-" } else { word }).collect();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+        let piped = command.args(piped).current_dir(directory.path()).stdin(calls()).output().unwrap();
+        assert_eq!((piped.status, text(&piped.stdout)), (by_name.status, text(&by_name.stdout)), "{tool:?}");
+        assert!(text(&piped.stderr).contains("-:12002: soon,core,1,200"), "{}", text(&piped.stderr));
+    }
+}
+
+#[test]
+fn names_that_no_target_can_have_are_told_and_ask_for_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    log(directory.path());
+    let path = directory.path().join("calls.csv");
+    std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace(",claims,", ",\"clai\nms\",")).unwrap();
+    assert_eq!(portcullis(directory.path(), &["plan", "calls.csv", "--out", "plan.toml"]).status.code(), Some(0));
+    let audited = portcullis(directory.path(), &["audit", "--policy", "plan.toml", "calls.csv"]);
+    assert_eq!(audited.status.code(), Some(0), "{}", text(&audited.stdout));
+    assert!(
+        text(&audited.stdout)
+            .starts_with("note: clai?ms: target: 6,000 calls in the log, and no target can have this name")
+    );
+}
+
+#[test]
+fn what_stands_for_many_targets_is_neither_planned_nor_audited() {
+    let directory = tempfile::tempdir().unwrap();
+    log(directory.path());
+    let few = ["--max-targets", "2"];
+    let mut lines = std::fs::read_to_string(directory.path().join("calls.csv")).unwrap();
+    (0..3_000)
+        .for_each(|n| writeln!(lines, "{}.{:03},t{},10,200", 1_700_000_300 + n / 20, n % 20 * 50, n % 7).unwrap());
+    std::fs::write(directory.path().join("calls.csv"), lines).unwrap();
+    let planned = portcullis(directory.path(), &[&["plan", "calls.csv", "--out", "plan.toml"], &few[..]].concat());
+    assert!(text(&planned.stderr).contains("are in \"other\""), "{}", text(&planned.stderr));
+    let plan = std::fs::read_to_string(directory.path().join("plan.toml")).unwrap();
+    assert!(plan.contains("[target.core]") && !plan.contains("other"), "{plan}");
+    let audited = portcullis(directory.path(), &[&["audit", "--policy", "plan.toml", "calls.csv"], &few[..]].concat());
+    assert_eq!(
+        (audited.status.code(), text(&audited.stdout).contains("other")),
+        (Some(0), false),
+        "{}",
+        text(&audited.stdout)
+    );
+}
+
+#[test]
+fn whoever_reads_no_further_is_no_error_and_a_full_disk_is() {
+    let directory = planned();
+    for tool in TOOLS {
+        let run = |out: Stdio, errors: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+            command.args(tool).current_dir(directory.path()).stdout(out).stderr(errors).status().unwrap().code()
+        };
+        let gone = || std::io::pipe().unwrap().1;
+        assert_eq!(run(gone().into(), gone().into()), Some(0), "{tool:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        assert_eq!(run(full.into(), Stdio::null()), Some(2), "{tool:?}");
     }
 }

@@ -18,7 +18,8 @@
 //! | normal failures take more retries than `retry_budget` has | yes | |
 //! | a target without a policy | yes | |
 //!
-//! Notes never fail a run: no limit at all, a breaker that is better left out, a policy without traffic, probes by the hundred in an outage.
+//! Notes never fail a run: no limit at all, a breaker that is better left out, a policy without traffic, a name that no
+//! target can have, probes by the hundred in an outage.
 
 mod calls;
 mod finding;
@@ -29,7 +30,6 @@ mod rule;
 mod wait;
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,8 +39,8 @@ use in_force::InForce;
 use crate::derive::{Aims, Derived, derive, say};
 use crate::logs::{self, Call, Input, Names};
 use crate::observe::{Observed, Observer};
-use crate::plan::refuse;
-use crate::policies::Policies;
+use crate::output::{self, refuse};
+use crate::policies::{Policies, is_name};
 use crate::replay::Replay;
 use crate::replay::report::Sums;
 
@@ -153,6 +153,11 @@ impl Subject<'_> {
 }
 
 fn of_target(policies: &Policies, seen: &Observed, played: Option<&Sums>, aims: &Aims) -> Vec<Finding> {
+    if !is_name(&seen.name) {
+        let evidence =
+            format!("{} calls in the log, and no target can have this name", say::count(seen.calls + seen.abandoned));
+        return vec![Finding::new(Severity::Note, &seen.name, "target", String::new(), evidence)];
+    }
     let (Some(terms), Some(played)) = (policies.of(&seen.name), played) else {
         let evidence = format!("{} calls in the log, and no policy", say::count(seen.calls + seen.abandoned));
         return vec![Finding::new(Severity::Warning, &seen.name, "target", String::new(), evidence)];
@@ -176,20 +181,20 @@ fn of_target(policies: &Policies, seen: &Observed, played: Option<&Sums>, aims: 
 pub fn run(args: &Args) -> ExitCode {
     let mut auditor = match Policies::load(&args.policy) {
         Ok(policies) => Auditor::new(policies),
-        Err(error) => return refuse(&error.to_string()),
+        Err(error) => return refuse(error),
     };
     let summary = match logs::read(&args.input, |call, names| auditor.call(call, names)) {
         Ok(summary) => summary,
-        Err(error) => return refuse(&error.to_string()),
+        Err(error) => return refuse(error),
     };
-    eprint!("{summary}");
+    output::aside(&summary);
     if summary.names.is_empty() {
         return refuse("there is no call in the log");
     }
     let findings = auditor.finish(&summary.names, &args.aims);
     let text = if args.json { print::json(&findings) } else { print::text(&findings, summary.names.len()) };
-    if let Err(error) = std::io::stdout().write_all(text.as_bytes()) {
-        return refuse(&format!("standard output can't be written: {error}"));
+    if let Err(error) = output::print(&text) {
+        return refuse(error);
     }
     let fails = findings.iter().any(|finding| finding.severity >= args.fail_on.least());
     if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -10,6 +10,7 @@ pub mod derive;
 pub mod formulas;
 pub mod logs;
 pub mod observe;
+mod output;
 pub mod plan;
 pub mod policies;
 pub mod replay;

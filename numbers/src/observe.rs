@@ -50,7 +50,8 @@ impl Observer {
         self.targets[index].call(call);
     }
 
-    /// Ends the calls that run, and tells what was seen of each target, by name. Targets without a call are left out.
+    /// Ends the calls that run, and tells what was seen of each target, by name. Targets without a call are left out, and so is what
+    /// stands for all targets past a bound: many targets together behave like none of them.
     #[must_use]
     pub fn finish(self, names: &Names) -> Vec<Observed> {
         let id = |index| crate::logs::TargetId(u32::try_from(index).unwrap_or(u32::MAX));
@@ -58,6 +59,7 @@ impl Observer {
             .targets
             .into_iter()
             .enumerate()
+            .filter(|(index, _)| !names.is_rest(id(*index)))
             .filter_map(|(index, watch)| watch.finish(names.name(id(index)).to_owned()))
             .collect();
         observed.sort_by(|a, b| a.name.cmp(&b.name));

@@ -7,7 +7,6 @@
 mod shared;
 mod write;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -15,6 +14,7 @@ use crate::derive::timeout::CALLS;
 use crate::derive::{Aims, Derived, derive};
 use crate::logs::{self, Input};
 use crate::observe::{Observed, Observer};
+use crate::output::{self, refuse};
 
 /// Writes a policy from logs, each value with its derivation.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,29 +58,20 @@ pub fn run(args: &Args) -> ExitCode {
     let mut observer = Observer::new();
     let summary = match logs::read(&args.input, |call, _| observer.call(call)) {
         Ok(summary) => summary,
-        Err(error) => return refuse(&error.to_string()),
+        Err(error) => return refuse(error),
     };
-    eprint!("{summary}");
+    output::aside(&summary);
     let seen = observer.finish(&summary.names);
     if seen.is_empty() {
         return refuse("there is no call in the log");
     }
     let text = write(seen, &Aims { retries: args.retries, ..args.aims.clone() });
     let written = match &args.out {
-        Some(out) => std::fs::write(out, &text).map_err(|error| format!("{} can't be written: {error}", out.display())),
-        // A closed pipe is the reader's decision.
-        None => std::io::stdout()
-            .write_all(text.as_bytes())
-            .map_err(|error| format!("standard output can't be written: {error}")),
+        Some(out) => output::write(out, &text),
+        None => output::print(&text),
     };
     match written {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => refuse(&error),
+        Err(error) => refuse(error),
     }
-}
-
-/// Says why the tool can't run.
-pub(crate) fn refuse(error: &str) -> ExitCode {
-    eprintln!("portcullis: {error}");
-    ExitCode::from(2)
 }

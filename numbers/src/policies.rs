@@ -123,6 +123,11 @@ impl FromStr for Policies {
     }
 }
 
+/// Whether the gateway takes it as a target's name.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 200 && !name.chars().any(char::is_control)
+}
+
 /// A policy file that can't be used, with all that is wrong with it; shown as a line for each error, with the file in front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {

@@ -13,11 +13,11 @@ mod series;
 mod table;
 mod timeline;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::logs::{self, Input};
+use crate::output;
 use crate::policies::Policies;
 
 pub use play::Replay;
@@ -41,34 +41,29 @@ pub struct Args {
     input: Input,
 }
 
-/// What a policy, a log or an output that can't be used ends with.
-const UNUSABLE: u8 = 2;
-
 /// Runs the tool.
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
     match try_run(args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(UNUSABLE)
-        }
+        Err(error) => output::refuse(error),
     }
 }
 
 fn try_run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     let mut replay = Replay::new(load(&args.policies)?);
     let summary = logs::read(&args.input, |call, names| replay.take(call, names))?;
-    eprint!("{summary}");
+    output::aside(&summary);
+    if summary.names.is_empty() {
+        return Err("there is no call in the log".into());
+    }
     let mut report = replay.finish(args.worst);
     report.log.lines = Some(summary.lines);
     if let Some(out) = &args.html {
-        let page = html::html(&report)?;
-        std::fs::write(out, page).map_err(|error| format!("{}: can't be written: {error}", out.display()))?;
+        output::write(out, &html::html(&report)?)?;
     }
     let text = if args.json { serde_json::to_string(&report)? + "\n" } else { table::text(&report) };
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    Ok(output::print(&text)?)
 }
 
 /// Reads the policies, each with a name of its own.

@@ -12,13 +12,14 @@ mod record;
 pub mod scenario;
 mod show;
 
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use scenario::{Model, Scenario, World};
+
+use crate::output;
 
 /// Runs the engine in a model of callers, gateway and upstreams.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,22 +54,12 @@ pub struct Report {
     pub svg: String,
 }
 
-/// Runs the tool. It fails, with a word on standard error, if the scenario is wrong or a file can't be written.
+/// Runs the tool. It ends with 2, and a word on standard error, if the scenario is wrong or a file can't be written.
 #[must_use]
 pub fn run(args: &Args) -> ExitCode {
-    match told(args) {
-        // Whoever reads it may have read enough.
-        Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                eprintln!("standard output: {error}");
-                ExitCode::FAILURE
-            }
-            _ => ExitCode::SUCCESS,
-        },
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
+    match told(args).and_then(|text| output::print(&text)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output::refuse(error),
     }
 }
 
@@ -82,11 +73,9 @@ fn told(args: &Args) -> Result<String, String> {
         return Err(format!("{}: --svg: a fleet is arithmetic and has no plots; must be left out", path.display()));
     }
     let report = simulate(&scenario, args.seeds).map_err(|error| format!("a plot can't be drawn: {error}"))?;
-    let write = |file: &Path, text: &str| {
-        std::fs::write(file, text).map_err(|error| format!("{}: can't be written: {error}", file.display()))
-    };
-    args.html.as_deref().map_or(Ok(()), |file| write(file, &report.html))?;
-    args.svg.as_deref().map_or(Ok(()), |file| write(file, &report.svg))?;
+    for (file, text) in [(&args.html, &report.html), (&args.svg, &report.svg)] {
+        file.as_deref().map_or(Ok(()), |file| output::write(file, text))?;
+    }
     Ok(if args.json { format!("{:#}\n", report.json) } else { report.text })
 }
 

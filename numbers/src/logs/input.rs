@@ -40,8 +40,8 @@ pub struct Input {
     /// How far out of order calls may start, as in `5s`. What starts later than that is counted and reported as late.
     #[arg(long, value_name = "TIME", default_value = "90s", value_parser = humantime::parse_duration)]
     pub reorder: Duration,
-    /// How many targets are told apart; all further ones are one, called `other`.
-    #[arg(long, value_name = "N", default_value_t = MAX_TARGETS, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many targets are told apart, that one included which all further ones are: `other`.
+    #[arg(long, value_name = "N", default_value_t = MAX_TARGETS, value_parser = clap::value_parser!(u32).range(2..))]
     pub max_targets: u32,
 }
 

@@ -8,32 +8,42 @@ pub struct TargetId(pub u32);
 
 /// The names of the targets met so far.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Vec<String>);
+pub struct Names {
+    names: Vec<String>,
+    /// What stands for all targets past the bound.
+    rest: Option<TargetId>,
+}
 
 impl Names {
     /// The name of a target of this reading.
     #[must_use]
     pub fn name(&self, target: TargetId) -> &str {
-        self.0.get(target.0 as usize).map_or("", String::as_str)
+        self.names.get(target.0 as usize).map_or("", String::as_str)
     }
 
     /// How many targets were met.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.names.len()
     }
 
     /// Whether none was met.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.names.is_empty()
+    }
+
+    /// Whether it is no target, but stands for all those past the bound.
+    #[must_use]
+    pub fn is_rest(&self, target: TargetId) -> bool {
+        self.rest == Some(target)
     }
 }
 
 impl<S: Into<String>> FromIterator<S> for Names {
     /// Numbers the names in their order.
     fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Self {
-        Self(names.into_iter().map(Into::into).collect())
+        Self { names: names.into_iter().map(Into::into).collect(), rest: None }
     }
 }
 
@@ -71,12 +81,14 @@ impl Interner {
             || self.names.len() >= self.most;
         let name = if past { OTHER } else { name };
         if let Some(&id) = self.ids.get(name) {
+            self.names.rest = self.names.rest.or(past.then_some(id));
             return (id, past);
         }
         // 32 bits: `most` is one, too.
         let id = TargetId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.0.push(name.to_owned());
+        self.names.names.push(name.to_owned());
         self.ids.insert(name.to_owned(), id);
+        self.names.rest = self.names.rest.or(past.then_some(id));
         (id, past)
     }
 }
@@ -91,7 +103,8 @@ mod tests {
         let ids: Vec<_> = ["a", "b", "c", "a", "d", "other"].iter().map(|name| interner.id(name)).collect();
         let expected = [(0, false), (1, false), (2, true), (0, false), (2, true), (2, false)];
         assert_eq!(ids, expected.map(|(id, past)| (TargetId(id), past)));
-        assert_eq!(interner.names().0, ["a", "b", "other"]);
+        assert_eq!(interner.names().names, ["a", "b", "other"]);
+        assert_eq!([0, 1, 2].map(|id| interner.names().is_rest(TargetId(id))), [false, false, true]);
     }
 
     #[test]
@@ -99,7 +112,9 @@ mod tests {
         let mut interner = Interner::new(2);
         assert_eq!(interner.id("other"), (TargetId(0), false));
         assert_eq!(interner.id("a"), (TargetId(1), false));
+        assert!(!interner.names().is_rest(TargetId(0)));
         assert_eq!(interner.id("b"), (TargetId(0), true));
+        assert!(interner.names().is_rest(TargetId(0)));
         assert_eq!(interner.names().len(), 2);
     }
 }

@@ -24,6 +24,9 @@ use super::summary::{Error, Summary};
 pub fn read(input: &Input, each: impl FnMut(&Call, &Names)) -> Result<Summary, Error> {
     // A pool of its own: one that the caller runs in might wait for itself.
     let pool = rayon::ThreadPoolBuilder::new().build().map_err(|error| Error(format!("no threads: {error}")))?;
+    if input.logs.iter().filter(|log| *log == Path::new("-")).count() > 1 {
+        return Err(Error("-: standard input can be read only once: must be named once".to_owned()));
+    }
     let progress = Progress::new(&input.logs);
     let sniffer = Sniffer::new(input).map_err(Error)?;
     let mut sources = Vec::new();

@@ -7,6 +7,7 @@ use super::shared::Shared;
 use crate::derive::rule::{Rule, outages_a_year};
 use crate::derive::{Aims, Entry, say};
 use crate::observe::Observed;
+use crate::policies::is_name;
 
 /// So many targets without a value are named, each with what it lacks; the rest is counted.
 const NAMED: usize = 20;
@@ -167,11 +168,6 @@ fn comment(text: &mut String, sentence: &str) {
         width += length;
     }
     text.push('\n');
-}
-
-/// Whether the gateway takes it as a target's name.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= 200 && !name.chars().any(char::is_control)
 }
 
 fn shorten(name: &str) -> String {
