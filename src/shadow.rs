@@ -30,7 +30,7 @@ pub struct ShadowSnapshot {
     /// When it came, on the engine's clock, since the engine was built.
     #[cfg_attr(feature = "serde", serde(rename = "since_ms", serialize_with = "millis"))]
     pub since: Duration,
-    /// Calls that it was asked about: those that the target let start.
+    /// Calls that it was asked about: those that the target let start. It never goes back, and may be off as [`Totals::admitted`](crate::Totals) is.
     pub asked: u64,
     /// Calls that the target itself refused meanwhile: it wasn't asked about them, since nobody knows what would have come of them.
     pub not_asked: u64,

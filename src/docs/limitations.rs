@@ -66,7 +66,8 @@
 //! # Bounded, not free
 //!
 //! - An adaptive limit is found, not known: what it can't do is in [its chapter](crate::docs::adaptive#what-it-cant-do).
-//! - A leaked permit ([`std::mem::forget`]) holds its bulkhead slot for the engine's life. Its probe slot comes back with the lease.
+//! - A leaked permit ([`std::mem::forget`]) holds its bulkhead slot for the engine's life, and where [shadows](crate::docs::shadows) follow it
+//!   112 bytes and those shadows. Its probe slot comes back with the lease.
 //! - A new policy is kept until the engine goes, about 400 bytes each, equal ones once. Don't make one per request.
 //! - An observer runs on the thread whose call made the transition. A slow one makes that call slow; a
 //!   [`Subscription`](crate::Subscription) doesn't.

@@ -84,4 +84,4 @@
 //! Of the 6 ns that the README's table has for that decision, one shadow makes about 80 ns, and four about 200 ns.
 //!
 //! A shadow takes 544 bytes and, as a target's words do, what its windows, rules and threads need beside that; see [Memory](crate::docs::operations#memory).
-//! Each call in flight takes 112 bytes more. A target's first shadow makes a block of 1 KiB, which stays with the target.
+//! Each call in flight takes 112 bytes more, which stay for those that come after it. A target's first shadow makes a block of 1 KiB, which stays with the target.

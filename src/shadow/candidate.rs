@@ -35,6 +35,7 @@ pub(crate) struct Candidate {
     begun: Beginning,
     words: Words,
     success_seen: Counter,
+    asked_seen: Counter,
     refused_but_succeeded: Counter,
     failures_avoided: Counter,
     refused_without_verdict: Counter,
@@ -64,6 +65,7 @@ impl Candidate {
             begun,
             words,
             success_seen: Counter::default(),
+            asked_seen: Counter::default(),
             refused_but_succeeded: Counter::default(),
             failures_avoided: Counter::default(),
             refused_without_verdict: Counter::default(),
@@ -206,7 +208,8 @@ impl Candidate {
         ShadowSnapshot {
             name: self.name.clone(),
             since: Duration::from_nanos(at.nanos()),
-            asked: would_be.totals.admitted + would_be.refusals.total(),
+            // What was admitted may be seen to go back a little; a series of this must not.
+            asked: self.asked_seen.at_least(would_be.totals.admitted + would_be.refusals.total()),
             refused: would_be.refusals.total(),
             refused_but_succeeded,
             failures_avoided,
@@ -225,3 +228,24 @@ impl Candidate {
 
 /// The shadows of a target, in the order in which they came.
 pub(super) type Set = Arc<[Arc<Candidate>]>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_never_goes_back() {
+        let begun = Beginning { at: Now::from_millis(0), salt: 0, incarnation: 0, refused: 0 };
+        let candidate = Candidate::new("strict", Policy::default(), begun);
+        let asked = || candidate.snapshot(0, Now::from_millis(1)).asked;
+        let read = || Now::from_millis(1);
+        let time = AnyReading::new(&read);
+        let ask = || candidate.ask(Admit { priority: Priority::Critical, is_async: false }, &time);
+        let seat = ask();
+        assert_eq!(asked(), 1);
+        candidate.cancel(seat);
+        assert_eq!((asked(), candidate.words.bulkhead.usage().in_flight), (1, 0));
+        let _ = (ask(), ask());
+        assert_eq!(asked(), 2);
+    }
+}
