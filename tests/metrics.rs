@@ -177,6 +177,34 @@ fn metrics_beyond_the_bound_are_summed_up_and_none_changes_sides() {
 }
 
 #[test]
+fn metrics_show_a_target_once_that_left_and_came_back_while_they_were_collected() {
+    for (most, label) in [(2, "moves"), (0, OTHER)] {
+        let bench = Bench::with(textbook(), |builder| builder.idle_after(secs(60)));
+        let succeed = |key: &str| _ = bench.engine.admit(key).unwrap().success();
+        let mut collector = Collector::new(&bench.engine).max_targets(most);
+        succeed("moves");
+        succeed("goes");
+        successes(&mut collector, &bench.engine);
+        bench.engine.sweep();
+        bench.advance(secs(60));
+        // Into the place that the other leaves, which comes after its own.
+        let mut met = 0;
+        let rows = collector.collect(&bench.engine, |_, _, _| {
+            if bench.engine.sweep() == 2 {
+                succeed("moves");
+            }
+            met += 1;
+            true
+        });
+        let shown: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.gauges[0])).collect();
+        assert_eq!((met, shown), (2, vec![(label, 1.0)]));
+        // Nothing that it did after it came back is lost.
+        let next = successes(&mut collector, &bench.engine);
+        assert_eq!(next, [row(label, if most == 0 { 3 } else { 2 }, 1.0)]);
+    }
+}
+
+#[test]
 fn metrics_that_are_summed_up_count_transitions_of_targets_that_are_gone() {
     let bench = Bench::with(textbook(), |builder| builder.forget_after(secs(400)));
     let mut collector = Collector::new(&bench.engine).max_targets(0);

@@ -179,6 +179,9 @@ impl<K: Key> Collector<K> {
             let Some(own) = self.own.get_mut(key).filter(|_| is_shown) else {
                 let given = self.own.remove(key);
                 let account = self.others.entry(Arc::clone(key)).or_default();
+                if account.round == self.round {
+                    return;
+                }
                 if let Some(own) = given {
                     self.labels.remove(&own.label);
                     *account = own.account;
@@ -190,6 +193,10 @@ impl<K: Key> Collector<K> {
                 }
                 return;
             };
+            // Met in this round, let go of, and made anew in a place that comes later: once is enough for a page.
+            if own.account.round == self.round {
+                return;
+            }
             let news = heard.named.get(key).copied().unwrap_or_default();
             let counters = own.account.fresh(self.round, snapshot.incarnation, &counted);
             let fresh = Counts { counters, moves: news.moves };
