@@ -1,8 +1,8 @@
 //! Notifications: transitions posted to those who want to hear of them, off the way of requests.
 //!
 //! Each webhook has a task, which takes transitions from a subscription of the engine and posts them one after the other: those of a target come in order.
-//! What isn't taken is tried again, 0.5 s later and then after twice as long each time, up to a minute, for as long as the process runs; meanwhile the
-//! [`board`] keeps little of each target, and the last in any case. The body is described in the README.
+//! What isn't taken is tried again, 0.5 s later and then after twice as long each time, up to a minute, for as long as the process runs and the
+//! configuration has it; meanwhile the [`board`] keeps little of each target, and the last in any case. The body is described in the README.
 
 mod board;
 mod courier;
@@ -20,7 +20,7 @@ use hyper_util::rt::TokioExecutor;
 use portcullis::{Engine, ObserverGuard, Transition};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::config::Webhook;
 use crate::story::wall_ms;
@@ -28,7 +28,7 @@ use courier::{Courier, Order};
 
 /// Transitions that may come while a task doesn't look: 256 KiB of places for each webhook.
 const ROOM: usize = 1 << 15;
-/// How long receivers have at the end of the process.
+/// How long receivers have at the end of the process, or once a reload takes them away.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 type Poster = Client<HttpConnector, Full<Bytes>>;
@@ -39,7 +39,14 @@ pub(crate) struct Webhooks {
     client: Poster,
     // Sequence numbers begin again with each process.
     boot: u64,
-    hooks: Mutex<Vec<Hook>>,
+    hooks: Mutex<Hooks>,
+}
+
+#[derive(Debug, Default)]
+struct Hooks {
+    at_work: Vec<Hook>,
+    // Those that tell what is left, and end.
+    leaving: JoinSet<()>,
 }
 
 /// A webhook at work. Dropping it ends it once its try is over.
@@ -72,20 +79,25 @@ impl Default for Webhooks {
 }
 
 impl Webhooks {
-    /// Puts other webhooks in force. One with the same URL goes on with what it has still to tell.
+    /// Puts other webhooks in force. One with the same URL goes on with what it has still to tell;
+    /// one that is gone has [`FAREWELL`] for that.
     pub(crate) fn apply(&self, engine: &Engine<String>, wanted: &[Webhook]) {
         let mut hooks = self.lock();
-        let mut before = std::mem::take(&mut *hooks);
+        let mut before = std::mem::take(&mut hooks.at_work);
         for webhook in wanted {
             let same = before.iter().position(|hook| hook.orders.borrow().webhook.url == webhook.url);
             let order = Order { webhook: webhook.clone(), is_last: false };
-            hooks.push(match same.map(|n| before.swap_remove(n)) {
+            hooks.at_work.push(match same.map(|n| before.swap_remove(n)) {
                 Some(hook) => {
                     hook.orders.send_replace(order);
                     hook
                 }
                 None => self.start(engine, order),
             });
+        }
+        while hooks.leaving.try_join_next().is_some() {}
+        for gone in before {
+            hooks.leaving.spawn(gone.leave());
         }
     }
 
@@ -102,30 +114,37 @@ impl Webhooks {
 
     /// What became of what was to be told.
     pub(crate) fn told(&self) -> Value {
-        self.lock().iter().map(|hook| hook.counts.told(&hook.orders.borrow().webhook)).collect()
+        self.lock().at_work.iter().map(|hook| hook.counts.told(&hook.orders.borrow().webhook)).collect()
     }
 
     /// Tells what is left, without waiting for anybody for longer than [`FAREWELL`].
     pub(crate) async fn shutdown(&self) {
-        let hooks = std::mem::take(&mut *self.lock());
-        for hook in &hooks {
-            hook.orders.send_modify(|order| order.is_last = true);
+        let Hooks { at_work, mut leaving } = std::mem::take(&mut *self.lock());
+        for hook in at_work {
+            leaving.spawn(hook.leave());
         }
-        let end = tokio::time::Instant::now() + FAREWELL;
-        for mut hook in hooks {
-            if tokio::time::timeout_at(end, &mut hook.task).await.is_err() {
-                hook.task.abort();
-            }
-            let untold = hook.counts.waiting() + hook.counts.given_up.load(Ordering::Relaxed);
-            if untold > 0 {
-                let host = host(&hook.orders.borrow().webhook);
-                tracing::warn!(host, untold, "a webhook wasn't told all transitions");
-            }
-        }
+        while leaving.join_next().await.is_some() {}
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Hook>> {
+    fn lock(&self) -> MutexGuard<'_, Hooks> {
         self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hook {
+    /// Tells what is left, for [`FAREWELL`] at most, and says what wasn't told in all.
+    async fn leave(self) {
+        let Self { orders, counts, mut task, _observes } = self;
+        orders.send_modify(|order| order.is_last = true);
+        if tokio::time::timeout(FAREWELL, &mut task).await.is_err() {
+            task.abort();
+        }
+        let untold = counts.waiting() + counts.given_up.load(Ordering::Relaxed);
+        let dropped = counts.dropped.load(Ordering::Relaxed);
+        if untold + dropped > 0 {
+            let host = host(&orders.borrow().webhook);
+            tracing::warn!(host, untold, dropped, "a webhook wasn't told all transitions");
+        }
     }
 }
 

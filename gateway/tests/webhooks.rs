@@ -244,6 +244,41 @@ async fn a_reload_changes_secrets_ends_what_is_gone_and_keeps_what_waits() {
 }
 
 #[tokio::test]
+async fn who_is_taken_away_by_a_reload_is_told_what_waits() {
+    let receiver = Receiver::start(|number| Some(if number == 0 { "503 Busy" } else { "200 OK" })).await;
+    let mut gateway = told_of(&receiver.webhook("at_most = 1\ninterval = \"1h\"")).await;
+    gateway.engine().force_open("t").unwrap();
+    gateway.engine().release("t").unwrap();
+    until("it was tried", async || count(&gateway, "retries").await == 1).await;
+    gateway.reload(&targets().parse().unwrap()).unwrap();
+    assert_eq!(get(gateway.admin_address().unwrap(), "/webhooks").await.json().as_array().unwrap().len(), 0);
+    let posts = receiver.posts(3).await;
+    assert_eq!(posts.iter().map(|post| post.tells().1).collect::<Vec<_>>(), [1, 1, 2]);
+}
+
+#[tokio::test]
+async fn what_a_reload_takes_from_who_doesnt_listen_is_logged() {
+    let (busy, hung) = (Receiver::start(|_| Some("503 Busy")).await, Receiver::start(|_| None).await);
+    let with = |hooks: &str| format!("listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n{hooks}{}", targets());
+    let hooks = busy.webhook("") + &hung.webhook("timeout = \"1h\"");
+    let mut gateway = Process::start("webhook-gone", &with(&hooks)).await;
+    assert_eq!(common::post(gateway.admin, "/targets/t/force-open").await.status, 200);
+    hung.posts(1).await;
+    until("it was tried", async || !busy.posts.lock().unwrap().is_empty()).await;
+    gateway.rewrite(&with(""));
+    gateway.signal("HUP").await;
+    gateway.logged("reloaded", 1).await;
+    // The end of the process cuts none of it short.
+    gateway.signal("TERM").await;
+    assert!(gateway.ended().await.success());
+    gateway.logged("a webhook wasn't told all transitions", 2).await;
+    for receiver in [busy, hung] {
+        let line = format!("host=\"{}\" untold=1 dropped=0", receiver.address);
+        assert!(gateway.log().contains(&line), "{line} in {}", gateway.log());
+    }
+}
+
+#[tokio::test]
 async fn a_receiver_that_hangs_delays_no_end_for_long_and_what_it_missed_is_logged() {
     let hung = Receiver::start(|_| None).await;
     let config =
