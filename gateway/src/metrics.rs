@@ -60,8 +60,12 @@ impl Metrics {
         let live = shared.live();
         let mut collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner);
         collector.collect(shared.engine(), |name, snapshot, counters| {
-            counters.extend(call_counters(&shared.calls(name).unwrap_or_default()));
             let watch = shared.watch(name);
+            let mut calls = shared.calls(name).unwrap_or_default();
+            if let Some(watch) = &watch {
+                watch.complete(&mut calls);
+            }
+            counters.extend(call_counters(&calls));
             match &watch {
                 Some(watch) => counters.extend(watch.failures().map(|(_, count)| count)),
                 None => counters.extend([0; FAILED.len()]),

@@ -127,7 +127,7 @@ impl Stack {
         let begun = Instant::now();
         // Who has a deadline makes whole calls.
         let answer = self.attempt(request, None).await;
-        admission.watch.attempted(begun.into_std(), &answer);
+        admission.watch.attempted_alone(permit.is_probe(), begun.into_std(), &answer);
         let answer = admission.settle.settle(permit, answer).map_err(Unanswered::Failed)?;
         Ok(answer.map(|body| Either::Left(Either::Left(body))))
     }

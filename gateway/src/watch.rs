@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use portcullis::Transition;
+use portcullis::call::CallCounts;
 
 use crate::latency::Latency;
 use crate::story::Story;
@@ -16,12 +17,19 @@ use crate::upstream::CallError;
 pub(crate) struct Watch {
     latency: Latency,
     failures: [AtomicU64; CallError::REASONS.len()],
+    // Timeouts of attempts that are no part of a whole call, where the library would count them: not of probes, and of probes.
+    lone_timeouts: [AtomicU64; 2],
     story: Mutex<Story>,
 }
 
 impl Watch {
     fn new() -> Self {
-        Self { latency: Latency::new(Instant::now()), failures: Default::default(), story: Mutex::default() }
+        Self {
+            latency: Latency::new(Instant::now()),
+            failures: Default::default(),
+            lone_timeouts: Default::default(),
+            story: Mutex::default(),
+        }
     }
 
     /// Takes note of an attempt that was admitted at `begun` and has its head by now, or failed. Latencies are those of answers, whatever they say, and
@@ -33,6 +41,21 @@ impl Watch {
         if matches!(result, Ok(_) | Err(CallError::Timeout { .. })) {
             self.latency.record(begun.elapsed());
         }
+    }
+
+    /// The same of an attempt that is a call by itself.
+    pub(crate) fn attempted_alone<R>(&self, is_probe: bool, begun: Instant, result: &Result<R, CallError>) {
+        if let Err(CallError::Timeout { .. }) = result {
+            self.lone_timeouts[usize::from(is_probe)].fetch_add(1, Ordering::Relaxed);
+        }
+        self.attempted(begun, result);
+    }
+
+    /// Adds what the library doesn't see to what it counted.
+    pub(crate) fn complete(&self, counts: &mut CallCounts) {
+        let [others, probes] = [0, 1].map(|at: usize| self.lone_timeouts[at].load(Ordering::Relaxed));
+        counts.timeouts += others + probes;
+        counts.probe_timeouts += probes;
     }
 
     pub(crate) fn latency(&self) -> &Latency {

@@ -119,6 +119,22 @@ async fn retries_timeouts_and_fallbacks_show_in_the_metrics() {
 }
 
 #[tokio::test]
+async fn timeouts_are_counted_whether_or_not_a_call_may_have_more_attempts() {
+    let timeouts = |probe| format!("portcullis_timeouts_total{{target=\"t\",probe=\"{probe}\"}}");
+    for (lines, made) in [("", 1.0), ("deadline = \"5s\"\nattempts = 2\nretry_backoff = \"1ms\"", 2.0)] {
+        let core = upstream().await;
+        let policy = format!("timeout = \"50ms\"\nconsecutive_failures = {made}\nopen_wait = \"20ms\"\n{lines}");
+        let gateway = gateway_to(core.address(), &policy).await;
+        assert_eq!(get(gateway.address(), "/hang").await.reason(), "timeout");
+        let (others, probes) = (timeouts(false), timeouts(true));
+        assert_shows(&scrape(&gateway).await, &[(others.as_str(), made), (probes.as_str(), 0.0)]);
+        until("the wait is over", async || common::state(&gateway, "t").await == "HALF_OPEN").await;
+        get(gateway.address(), "/hang").await;
+        assert_shows(&scrape(&gateway).await, &[(others.as_str(), made), (probes.as_str(), 1.0)]);
+    }
+}
+
+#[tokio::test]
 async fn the_name_of_a_target_ends_no_label() {
     let core = upstream().await;
     let name = r#"'a"b\c\nd<script>é'"#;

@@ -56,7 +56,7 @@
 //! | `portcullis_whole_calls_total`, `portcullis_whole_calls_failed_total`, `portcullis_whole_calls_refused_total` | | what callers asked for, how much of it failed whatever they got instead, and what the engine refused |
 //! | `portcullis_attempts_total`, `portcullis_retries_total` | | attempts by calls is the amplification that a target bears |
 //! | `portcullis_retries_refused_total` | `reason` | `budget`: too many fail for retries to help. `deadline`: no time for another. `body`: it is longer than what is kept |
-//! | `portcullis_timeouts_total` | `probe` | attempts without an answer in their time, by the library's timer; the gateway's own are in `portcullis_attempt_failures_total` |
+//! | `portcullis_timeouts_total` | `probe` | attempts without an answer in their time: those of whole calls, and at the gateway of all calls that are admitted |
 //! | `portcullis_deadlines_total` | `when` | callers that bring too little time, or whose attempts are cut |
 //! | `portcullis_fallbacks_total` | `kind` | what callers got instead; `failed` if that failed, too |
 //! | `portcullis_targets`, `portcullis_exhausted_total` | | how full the engine is. Without the label `target`, as the next two |
