@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `http.request.method`, `url.path` | what was asked for: a usual method or `_OTHER`, and 512 bytes of the path, never the query |
 //! | `portcullis.target` | the target's name; none if no route leads anywhere |
-//! | `portcullis.decision` | `admitted`, `refused`, `unasked` (a route without admission) or `fallback` (the client got one, whoever made it) |
+//! | `portcullis.decision` | `admitted`, `refused`, `unasked` (a route without admission) or `fallback` (this gateway's own) |
 //! | `portcullis.attempts` | attempts at an upstream |
 //! | `portcullis.code`, `portcullis.reason` | as in the gateway's own answer; none if the answer isn't its own |
 //! | `http.response.status_code` | what the client was told |
@@ -22,14 +22,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use http::uri::Authority;
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::{Method, Request, Response, Uri};
 use portcullis::call::FALLBACK_HEADER;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
 use crate::reply::Reply;
 use crate::stack::Stack;
-use crate::upstream::CallError;
+use crate::upstream::{CallError, Elsewhere};
 
 /// Bytes of a path that a span has.
 const LONGEST_PATH: usize = 512;
@@ -103,7 +103,7 @@ impl Traced {
         let Some(&is_asked) = is_asked.get() else { return };
         let attempts = attempts.load(Ordering::Relaxed);
         span.record("portcullis.attempts", attempts);
-        let decision = match (has_fallback(response.headers()), attempts, is_asked) {
+        let decision = match (has_fallback(response), attempts, is_asked) {
             (true, ..) => "fallback",
             (false, 0, _) => "refused",
             (false, _, true) => "admitted",
@@ -130,8 +130,10 @@ fn path(uri: &Uri) -> &str {
     &path[..path.floor_char_boundary(LONGEST_PATH)]
 }
 
-fn has_fallback(headers: &HeaderMap) -> bool {
-    headers.get(FALLBACK_HEADER).is_some_and(|mark| mark != "failed")
+/// Whether the answer is a fallback of this gateway's: an upstream's word for it would be anybody's.
+fn has_fallback<B>(response: &Response<B>) -> bool {
+    let mark = response.headers().get(FALLBACK_HEADER);
+    mark.is_some_and(|mark| mark != "failed") && response.extensions().get::<Elsewhere>().is_none()
 }
 
 /// Begins the span of an attempt, if the request has one, and makes the upstream a part of the trace.

@@ -11,6 +11,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version, header};
 use http_body::Body;
 use hyper_util::client::legacy;
+use portcullis::call::FALLBACK_HEADER;
 use tokio::time::Instant;
 
 use crate::body::{Download, Progress, Sent};
@@ -25,6 +26,10 @@ pub(crate) const LETTING_GO: Duration = Duration::from_millis(5);
 /// Marks requests and answers that may stay open for as long as they like.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream;
+
+/// Marks answers that an upstream says are a fallback: it may be a gateway itself, whose word clients get, but it isn't this one's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elsewhere;
 
 /// Why an attempt brought no answer.
 #[derive(Debug)]
@@ -142,6 +147,9 @@ impl Upstream {
         }
         strip_hop_by_hop(&mut head.headers);
         head.version = Version::HTTP_11;
+        if head.headers.contains_key(FALLBACK_HEADER) {
+            head.extensions.insert(Elsewhere);
+        }
         let stream = declared || is_event_stream(&head.headers);
         if stream {
             head.extensions.insert(Stream);

@@ -231,6 +231,21 @@ async fn a_fallback_is_told_as_one() {
 }
 
 #[tokio::test]
+async fn what_an_upstream_calls_a_fallback_is_none_of_the_gateways() {
+    let collector = Collector::start().await;
+    let upstream = Answering::start(|_, _| answer("200 OK", "x-portcullis-fallback: value\r\n", "x")).await;
+    for (number, lines) in ["", "attempts = 2\ndeadline = \"20s\""].into_iter().enumerate() {
+        let text_of = config(collector.address, upstream.address, lines);
+        let gateway = Process::start_in(&[SOON], "otlp-elsewhere", &text_of).await;
+        let told = ask(&gateway, &[]).await;
+        assert_eq!(told.headers["x-portcullis-fallback"], "value", "its word is passed on");
+        let spans = collector.named("GET t", number + 1).await;
+        let told = text(&spans[number].attributes);
+        assert_eq!(told["portcullis.decision"], "admitted", "{told:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_collector_that_is_down_is_said_once_and_harms_nobody() {
     let (_held, collector) = nobody();
     let upstream = Answering::start(|_, _| answer("200 OK", "", "x")).await;
