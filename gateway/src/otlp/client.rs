@@ -58,5 +58,20 @@ fn refuse_tls(uri: &Uri) -> Result<(), HttpError> {
     if uri.scheme_str() == Some("http") {
         return Ok(());
     }
-    Err(format!("{uri}: only http:// is spoken to collectors; an agent beside the gateway can add TLS").into())
+    // The rest of it may be what nobody else should know.
+    let host = uri.host().unwrap_or_default();
+    Err(format!("{host}: only http:// is spoken to collectors; an agent beside the gateway can add TLS").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_is_refused_is_named_by_its_host() {
+        let refused = refuse_tls(&Uri::from_static("https://user:hidden@collector.example/hidden?key=hidden"));
+        let why = refused.unwrap_err().to_string();
+        assert!(why.starts_with("collector.example: only http://") && !why.contains("hidden"), "{why}");
+        assert!(refuse_tls(&Uri::from_static("http://collector.example/")).is_ok());
+    }
 }
