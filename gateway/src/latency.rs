@@ -201,17 +201,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "a figure for docs::metrics; in a release build"]
-    fn what_a_call_pays() {
-        let latency = Latency::new(Instant::now());
-        let calls = 5_000_000;
-        let begun = Instant::now();
-        (0..calls).for_each(|call| latency.record(std::hint::black_box(Duration::from_micros(call % 50_000))));
-        println!("{:.1} ns", begun.elapsed().as_nanos() as f64 / calls as f64);
-        assert_eq!(latency.total().count(), calls);
-    }
-
-    #[test]
     fn without_calls_there_is_no_quantile_and_what_never_ends_is_slow() {
         assert_eq!(of([]).quantile(0.5), None);
         assert_eq!(of([Duration::MAX]).quantile(0.5), Some(Duration::from_secs(100)));

@@ -25,6 +25,8 @@ mod body;
 mod cap;
 mod client;
 mod config;
+#[cfg(test)]
+mod costs;
 pub mod demo;
 pub mod drill;
 mod gateway;

@@ -146,3 +146,11 @@ async fn a_reload_asks_everybody_to_come_again() {
     assert_eq!(missed[0].1["targets"], json!([{ "name": "b", "configured": false }, missed[0].1["targets"][1]]));
     assert_eq!(missed[0].1["targets"][1]["name"], "c");
 }
+
+#[tokio::test]
+#[ignore = "prints figures, in a release build"]
+async fn costs_of_a_tick() {
+    let shared = Shared::new(&crate::costs::targets(1_000)).unwrap();
+    let feed = Feed::new();
+    crate::costs::price("a tick of /events, with 1,000 targets", 10, |_| drop(feed.lock().look(&shared)));
+}
