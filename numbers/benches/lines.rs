@@ -57,7 +57,7 @@ fn nginx() -> String {
 #[library_benchmark]
 #[bench::csv(args = (csv()), config = budget(2_600))]
 #[bench::json(args = (json()), config = budget(4_840))]
-#[bench::nginx(args = (nginx()), config = budget(9_160))]
+#[bench::nginx(args = (nginx()), config = budget(7_600))]
 fn read(log: String) -> u64 {
     let mut sum = 0;
     let input = Input::new(Vec::new());
