@@ -1,7 +1,7 @@
 //! A log being read, block by block.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -120,14 +120,20 @@ impl Source<'_> {
     }
 }
 
+/// As much as tells how a log is packed.
+const MAGIC: u64 = 6;
+
 /// The bytes of a log as they were before it was packed.
-fn unpacked<'r>(raw: impl Read + Send + 'r) -> Result<Box<dyn Read + Send + 'r>, String> {
-    let mut raw = BufReader::with_capacity(CHUNK, raw);
-    let start = raw.fill_buf().map_err(|error| error.to_string())?;
+fn unpacked<'r>(mut raw: impl Read + Send + 'r) -> Result<Box<dyn Read + Send + 'r>, String> {
+    let mut start = Vec::new();
+    // A pipe may bring them one by one.
+    raw.by_ref().take(MAGIC).read_to_end(&mut start).map_err(|error| error.to_string())?;
     if let Some((_, unpack)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Err(format!("is neither text nor gzip; {unpack} makes it text, and - reads that from standard input"));
     }
-    Ok(if start.starts_with(&[0x1F, 0x8B]) { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) })
+    let is_gzip = start.starts_with(&[0x1F, 0x8B]);
+    let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
+    Ok(if is_gzip { Box::new(MultiGzDecoder::new(raw)) } else { Box::new(raw) })
 }
 
 /// What a log is called without its folder and endings.

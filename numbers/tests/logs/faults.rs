@@ -1,10 +1,11 @@
 //! What is wrong with lines and files: counted, sampled, reported, and never the end of a reading.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use portcullis_numbers::logs::Fault;
+use portcullis_numbers::logs::{self, Fault, Input};
 
 use super::support::{Logs, MS, Read};
 
@@ -141,6 +142,26 @@ fn gzip(text: &str) -> Vec<u8> {
 fn gzip_is_known_by_its_first_bytes_and_may_have_several_members() {
     let log = [gzip(&format!("{HEADER}1,a,1,200\n")), gzip("2,a,1,200\n")].concat();
     assert_eq!(Logs::of(log).read().unwrap().calls.len(), 2);
+}
+
+/// Gives a byte at a time, as a pipe may.
+struct Dripping<'b>(&'b [u8]);
+
+impl io::Read for Dripping<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(1);
+        self.0.read(&mut into[..most])
+    }
+}
+
+#[test]
+fn how_a_log_is_packed_is_known_however_its_bytes_arrive() {
+    let read = |log: &[u8]| {
+        let mut calls = 0;
+        logs::read_from(Dripping(log), Path::new("log"), &Input::new(Vec::new()), |_, _| calls += 1).map(|_| calls)
+    };
+    assert_eq!(read(&gzip(&format!("{HEADER}1,a,1,200\n"))).unwrap(), 1);
+    assert!(read(b"PK\x03\x04t").unwrap_err().to_string().contains("unzip -p"));
 }
 
 #[test]
